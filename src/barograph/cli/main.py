@@ -1,0 +1,48 @@
+"""``barograph``: finds the command, runs it, and turns bad input into one clear line and exit code 2.
+
+A command is a module of this package with ``HELP`` (one line), ``configure(parser)`` and ``run(args) -> exit code``.
+Modules are imported only when needed, so that ``barograph allot`` never waits for Spark.
+"""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from barograph import __version__
+from barograph.model import BadInput
+
+# name -> one line of help; the module is barograph.cli.<name>
+COMMANDS: dict[str, str] = {}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="barograph",
+        description="An adaptive online scheduler for stream topologies on Spark.",
+        epilog="barograph COMMAND --help teaches each command.",
+    )
+    parser.add_argument("--version", action="version", version=f"barograph {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, help_line in COMMANDS.items():
+        sub = commands.add_parser(name, help=help_line, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name in arguments[:1]:
+            module = importlib.import_module(f"barograph.cli.{name}")
+            sub.description = module.__doc__
+            module.configure(sub)
+            sub.set_defaults(run=module.run)
+    args = parser.parse_args(arguments)
+    try:
+        code: int = args.run(args)
+    except BadInput as error:
+        print(f"barograph {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

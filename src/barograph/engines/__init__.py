@@ -1,0 +1,1 @@
+"""What touches the world: Spark, or the simulator, behind one port."""

@@ -1,0 +1,43 @@
+"""The frozen values a cycle is made of. Everything here is data: no I/O, no clock, no randomness."""
+
+from barograph.model.checks import BadInput
+from barograph.model.cluster import Node, Slot, Worker
+from barograph.model.cycle import Cycle
+from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
+from barograph.model.placement import Move, Placement
+from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
+from barograph.model.snapshot import Snapshot
+from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
+
+__all__ = [
+    "Allotment",
+    "BadInput",
+    "Demand",
+    "Edge",
+    "EdgeTraffic",
+    "Forecast",
+    "Grouping",
+    "Instance",
+    "InstanceMetrics",
+    "Latency",
+    "Metrics",
+    "MigrationMode",
+    "Move",
+    "Node",
+    "NodeMetrics",
+    "Operator",
+    "OperatorDemand",
+    "OperatorForecast",
+    "Outcome",
+    "Placement",
+    "Plan",
+    "Reason",
+    "Refusal",
+    "Rescale",
+    "Slot",
+    "Snapshot",
+    "Topology",
+    "TopologyMetrics",
+    "Worker",
+]

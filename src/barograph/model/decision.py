@@ -1,0 +1,102 @@
+"""What each stage of a cycle hands to the next: Forecast, Demand, Allotment. Each carries its reasons in numbers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from barograph.model.checks import require, require_number, require_whole
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something was decided: about what, one sentence, and the numbers behind it."""
+
+    about: str
+    why: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
+
+    def __hash__(self) -> int:
+        return hash((self.about, self.why, tuple(self.numbers.items())))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorForecast:
+    """What an operator is expected to see in the coming cycle.
+
+    arrived: rows expected to be sent to it (L). executed: rows it will have to execute (psi).
+    rising: whether its load is growing.
+    """
+
+    topology: str
+    operator: str
+    arrived: float
+    executed: float
+    rising: bool = False
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        here = f"forecast of {self.topology}/{self.operator}"
+        require_number(f"{here}: arrived", self.arrived)
+        require_number(f"{here}: executed", self.executed)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    operators: tuple[OperatorForecast, ...]
+
+    def of(self, topology: str, operator: str) -> OperatorForecast | None:
+        return next((o for o in self.operators if (o.topology, o.operator) == (topology, operator)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDemand:
+    """How many instances an operator needs, and the CPU share of each, in per cent of a core.
+
+    held_pct: the smoothed demand per instance that the shares were rounded up from; the next cycle starts from it.
+    wanted: instances it would need were it free to have them (above ``parallelism`` where it is not).
+    """
+
+    topology: str
+    operator: str
+    parallelism: int
+    shares_pct: tuple[float, ...]
+    held_pct: tuple[float, ...] = ()
+    wanted: int = 0
+    reason: Reason | None = None
+
+    def __post_init__(self) -> None:
+        here = f"demand of {self.topology}/{self.operator}"
+        require_whole(f"{here}: parallelism", self.parallelism, 1)
+        require(len(self.shares_pct) == self.parallelism, f"{here}: one share for each instance")
+        for share in self.shares_pct:
+            require_number(f"{here}: share", share)
+
+
+@dataclass(frozen=True)
+class Demand:
+    operators: tuple[OperatorDemand, ...]
+
+    def of(self, topology: str, operator: str) -> OperatorDemand | None:
+        return next((o for o in self.operators if (o.topology, o.operator) == (topology, operator)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """Which nodes each topology may use. A topology that is not named may use every node that is not exclusive.
+
+    starved: topologies that get none now. idle: nodes nobody may use.
+    """
+
+    nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    starved: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.nodes.items()), self.starved, self.idle))

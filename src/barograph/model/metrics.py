@@ -1,0 +1,161 @@
+"""What was seen in one cycle. All counts are differences over the cycle, never running totals.
+
+Columns are numpy arrays, one row per instance, because clusters have tens of thousands of instances; they are
+read-only, so a Metrics is as good as a frozen value.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model.checks import BadInput, require
+from barograph.model.topology import Instance
+
+Column = NDArray[np.float64]
+COLUMNS = ("arrived", "executed", "emitted", "pending", "cpu_s", "busy_s", "idle_s", "blocked_s")
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMetrics:
+    """One instance, one cycle. pending: all ever sent to it less all ever executed; for a source its backlog."""
+
+    arrived: float = 0.0
+    executed: float = 0.0
+    emitted: float = 0.0
+    pending: float = 0.0
+    cpu_s: float = 0.0
+    busy_s: float = 0.0
+    idle_s: float = 0.0
+    blocked_s: float = 0.0
+
+    def true_rate(self) -> float | None:
+        """Rows a second it could do if it never waited; None where it did no work."""
+        return self.executed / self.busy_s if self.busy_s > 0 else None
+
+
+@dataclass(frozen=True, eq=False)
+class Metrics:
+    """Every instance's cycle, as columns in the order of ``instances``. Missing columns are zeros."""
+
+    instances: tuple[Instance, ...]
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        columns: dict[str, Column] = {}
+        for name in self.columns:
+            require(name in COLUMNS, f"metrics: unknown column {name!r}")
+        for name in COLUMNS:
+            column = np.array(self.columns.get(name, np.zeros(len(self.instances))), dtype=np.float64)
+            require(column.shape == (len(self.instances),), f"metrics: {name} has {column.shape} values")
+            require(bool(np.isfinite(column).all()), f"metrics: {name} has a value that is not a number")
+            require(name == "pending" or bool((column >= 0).all()), f"metrics: {name} has a negative value")
+            column.setflags(write=False)
+            columns[name] = column
+        object.__setattr__(self, "columns", columns)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metrics):
+            return NotImplemented
+        return self.instances == other.instances and all(
+            np.array_equal(self.columns[name], other.columns[name]) for name in COLUMNS
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+    @staticmethod
+    def of(rows: Mapping[Instance, InstanceMetrics]) -> "Metrics":
+        return Metrics(
+            tuple(rows),
+            {name: np.array([getattr(r, name) for r in rows.values()], dtype=np.float64) for name in COLUMNS},
+        )
+
+    @cached_property
+    def _position(self) -> dict[Instance, int]:
+        return {instance: i for i, instance in enumerate(self.instances)}
+
+    @cached_property
+    def rows_of_operator(self) -> dict[tuple[str, str], NDArray[np.int64]]:
+        """(topology, operator) -> positions of its instances in the columns, index rising."""
+        found: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        for position, i in enumerate(self.instances):
+            found.setdefault((i.topology, i.operator), []).append((i.index, position))
+        return {key: np.array([p for _, p in sorted(rows)], dtype=np.int64) for key, rows in found.items()}
+
+    def row(self, instance: Instance) -> InstanceMetrics:
+        position = self._position.get(instance)
+        if position is None:
+            return InstanceMetrics()
+        return InstanceMetrics(**{name: float(self.columns[name][position]) for name in COLUMNS})
+
+    def of_operator(self, topology: str, operator: str) -> InstanceMetrics:
+        """The sum over the operator's instances; zeros where it was not seen."""
+        rows = self.rows_of_operator.get((topology, operator))
+        if rows is None:
+            return InstanceMetrics()
+        return InstanceMetrics(**{name: float(self.columns[name][rows].sum()) for name in COLUMNS})
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeTraffic:
+    """rows[i, j]: rows that instance i of source sent to instance j of target in the cycle.
+
+    A uniform or factorised matrix may be a broadcast view, so that large edges cost no memory.
+    """
+
+    topology: str
+    source: str
+    target: str
+    rows: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        require(self.rows.ndim == 2, f"traffic {self.source}->{self.target}: rows must be a matrix")
+        ok = bool(np.isfinite(self.rows).all()) and bool((self.rows >= 0).all())
+        if not ok:
+            raise BadInput(f"traffic {self.topology}: {self.source}->{self.target} has a negative or undefined rate")
+        view = self.rows.view()
+        view.setflags(write=False)
+        object.__setattr__(self, "rows", view)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EdgeTraffic):
+            return NotImplemented
+        same = (self.topology, self.source, self.target) == (other.topology, other.source, other.target)
+        return same and np.array_equal(self.rows, other.rows)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMetrics:
+    """A node's cycle."""
+
+    node: str
+    cpu_used_s: float = 0.0
+    memory_used_mb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Complete time of the rows that ended in the cycle, in milliseconds."""
+
+    mean: float
+    p50: float
+    p99: float
+    p999: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyMetrics:
+    """A topology's cycle. Latency is None where it is not known, which is not 0."""
+
+    topology: str
+    epoch: int = 0
+    completed_rows: float = 0.0
+    late_rows: float = 0.0
+    backlog_rows: float = 0.0
+    latency_due: Latency | None = None
+    latency_read: Latency | None = None

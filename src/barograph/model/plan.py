@@ -1,0 +1,84 @@
+"""What is to be, and what came of it. Only engines act on a Plan."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from barograph.model.checks import require, require_name, require_number, require_whole
+from barograph.model.decision import Reason
+from barograph.model.placement import Placement
+from barograph.model.topology import Instance
+
+
+class MigrationMode(StrEnum):
+    """How a plan takes effect; the glossary says what each one stops."""
+
+    RESTART_APP = "restart-app"
+    RESTART_QUERY = "restart-query"
+    WORKER = "worker"
+    BOUNDARY = "boundary"
+    CUT = "cut"
+    WARM_CUT = "warm-cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Rescale:
+    """An operator gets another number of instances."""
+
+    topology: str
+    operator: str
+    parallelism: int
+
+    def __post_init__(self) -> None:
+        require_name("rescale.topology", self.topology)
+        require_name("rescale.operator", self.operator)
+        require_whole(f"rescale of {self.operator}: parallelism", self.parallelism, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that should hold after it was applied; what it does not name stays as it is.
+
+    cuts: topologies whose epoch ends now even if nothing else of them changes.
+    version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
+    """
+
+    placement: Placement = field(default_factory=Placement)
+    rescales: tuple[Rescale, ...] = ()
+    shares_pct: Mapping[Instance, float] = field(default_factory=dict)
+    cuts: tuple[str, ...] = ()
+    mode: MigrationMode = MigrationMode.CUT
+    version: int | None = None
+    reasons: tuple[Reason, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shares_pct", MappingProxyType(dict(self.shares_pct)))
+        for instance, share in self.shares_pct.items():
+            require_number(f"plan: share of {instance}", share)
+        keys = [(r.topology, r.operator) for r in self.rescales]
+        require(len(set(keys)) == len(keys), "plan: an operator is rescaled twice")
+
+    def __hash__(self) -> int:
+        return hash((self.placement, self.rescales, tuple(self.shares_pct.items()), self.cuts, self.mode, self.version))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What was not done, and why: one sentence."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an engine made of a plan. If anything is refused, nothing was done, and ``done`` is empty."""
+
+    done: tuple[str, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    order_to_commit_s: float | None = None
+
+    @property
+    def ok(self) -> bool:
+        return not self.refused
