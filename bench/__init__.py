@@ -1,1 +1,1 @@
-"""What backs each performance claim. ``make bench ONLY=name`` runs one; each prints JSON and exits 1 on a missed bar."""
+"""What backs each performance claim: ``make bench ONLY=name``. JSON on stdout, exit 1 when a bar is missed."""

@@ -13,6 +13,7 @@ from barograph.model.topology import Edge, Grouping, Instance, Operator, Topolog
 __all__ = [
     "Allotment",
     "BadInput",
+    "Cycle",
     "Demand",
     "Edge",
     "EdgeTraffic",
