@@ -13,7 +13,9 @@ from barograph import __version__
 from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "cluster": "start, show and end a small Spark cluster on this machine",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
