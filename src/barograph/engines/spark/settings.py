@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barograph.engines.spark.fence import LEAST_QUOTA_US, PERIOD_US
 from barograph.model import Node
-from barograph.model.checks import BadInput, require, require_number, require_positive, require_whole
+from barograph.model.checks import BadInput, require, require_number, require_whole
 
 MOST_NODES = 250  # 127.0.0.2 to 127.0.0.251
 LEAST_MEMORY_MB = 512  # Spark refuses an executor below 450 MB of usable heap
@@ -35,7 +35,6 @@ class ClusterSettings:
         require_whole("executors per node", self.executors, 1)
         require_whole("memory_mb", self.memory_mb, LEAST_MEMORY_MB)
         if self.node_cpu is not None:
-            require_positive("node_cpu", self.node_cpu)
             require_number("node_cpu", self.node_cpu, LEAST_QUOTA_US / PERIOD_US)
         if self.port is not None:
             require_whole("port", self.port, 1)
