@@ -58,6 +58,11 @@ class EmbeddedCluster:
         return self._run.master
 
     @property
+    def java_home(self) -> Path:
+        """What applications set as JAVA_HOME, so that driver and executors run on the same Java."""
+        return self._java.home
+
+    @property
     def settings(self) -> ClusterSettings:
         return self._run.settings
 
