@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from barograph.engines.spark import java
+from barograph.engines.spark.folders import CACHE_VARIABLE
 from barograph.model import BadInput
 
 
@@ -37,6 +38,7 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path.mkdir()
     for tool in ("sh", "printf"):
         (path / tool).symlink_to(f"/bin/{tool}")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     real = importlib.util.find_spec
