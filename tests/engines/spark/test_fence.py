@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from barograph.engines.spark import fence
 from barograph.engines.spark.fence import ENTER, Groups, Tree, limit_steps, make_groups, remove_groups, trees
 from barograph.model import BadInput
 
@@ -60,6 +61,24 @@ def test_v2_is_one_write() -> None:
 def test_a_quota_the_kernel_refuses_is_bad_input() -> None:
     with pytest.raises(BadInput, match=r"cannot have 0.005 cores: the least is 0.01"):
         limit_steps(1, 0.005)
+
+
+def test_where_no_group_can_be_made_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fence, "trees", lambda *_: (Tree(2, tmp_path),))  # a folder that is no group
+    assert "cgroup.subtree_control: No such file" in str(make_groups("a", ["node-1"]))
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(fence, "trees", lambda *_: ())
+    assert make_groups("a", ["node-1"]) == "this machine has no cpu control groups"
+
+
+def test_v2_limit_reads_back(tmp_path: Path) -> None:
+    group = tmp_path / "node-1"
+    group.mkdir()
+    groups = Groups(2, tmp_path)
+    groups.fence("node-1", 0.25)
+    assert groups.limit("node-1") == 0.25
+    (group / "cpu.max").write_text("max 100000\n")
+    assert groups.limit("node-1") is None
 
 
 def test_only_own_groups_are_removed(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_sweep_clears_only_what_nobody_looks_after() -> None:
     for name, (owner, watchdog) in cases.items():
         assert owner is not None
         runs.record(replace(runs.claim(ClusterSettings(), name), owner=owner, watchdog=watchdog))
-    assert runs.sweep() == ("early", "left")
+    assert runs.sweep(patience_s=0) == ("early", "left")
     assert [run.name for run in runs.all_runs()] == ["guarded", "owned"]
     assert [run.name for run in runs.live_runs()] == ["owned"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from barograph.engines.spark.fence import Groups, remove_groups
 from barograph.engines.spark.folders import state_folder
-from barograph.engines.spark.processes import Process, alive, boot_id, identify, kill, kill_marked
+from barograph.engines.spark.processes import Process, alive, boot_id, identify, kill, kill_marked, wait_gone
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.model import BadInput
 from barograph.model.checks import require, require_name
@@ -115,17 +115,23 @@ def clear(run: Run) -> None:
     _remove_folder(run.folder)
 
 
-def sweep() -> tuple[str, ...]:
-    """Clear what crashes left behind; the names of what was cleared. A run whose watchdog lives is the watchdog's."""
+def sweep(patience_s: float = 10.0) -> tuple[str, ...]:
+    """Clear what crashes left behind; the names of what was cleared here.
+
+    A run whose watchdog lives is the watchdog's, which is given a moment to finish so that the name is free again.
+    """
     cleared = []
     for folder in sorted(_runs_folder().iterdir()):
         run = read(folder)
         if run is None:
             if _age_s(folder) > _UNWRITTEN_S:
                 _remove_folder(folder)
-        elif not run.owned and not run.guarded:
-            clear(run)
-            cleared.append(run.name)
+        elif not run.owned:
+            if run.guarded and run.watchdog is not None and not wait_gone(run.watchdog, patience_s):
+                continue
+            if read(folder) == run:
+                clear(run)
+                cleared.append(run.name)
     return tuple(cleared)
 
 
