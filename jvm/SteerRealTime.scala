@@ -83,20 +83,21 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
     val counts = stages.flatMap { case (name, stage) =>
       orders.parallelism.get(name).filter(_ => stage.fixedBecause.isEmpty).map(stage.inputs.head -> _)
     }
-    plan.transformUp { case exchange: ShuffleExchangeExec =>
-      // transformUp has rebuilt what is below, so an exchange is known by its output, not by identity.
-      counts.collectFirst { case (e, n) if e.id == exchange.id || e.output == exchange.output &&
-          e.outputPartitioning == exchange.outputPartitioning => n } match {
-        case Some(n) =>
-          val partitioning = exchange.outputPartitioning match {
-            case hash: HashPartitioning => hash.copy(numPartitions = n)
-            case _: RoundRobinPartitioning => RoundRobinPartitioning(n)
-            case other => other
+    def rescale(node: SparkPlan): SparkPlan = {
+      val children = node.children.map(rescale)
+      val rebuilt =
+        if (children.zip(node.children).forall { case (a, b) => a eq b }) node else node.withNewChildren(children)
+      // Known by identity in the plan before: two exchanges may look alike.
+      (rebuilt, counts.collectFirst { case (exchange, n) if exchange eq node => n }) match {
+        case (exchange: ShuffleExchangeExec, Some(n)) =>
+          exchange.outputPartitioning match {
+            case hash: HashPartitioning => exchange.copy(outputPartitioning = hash.copy(numPartitions = n))
+            case _ => exchange.copy(outputPartitioning = RoundRobinPartitioning(n))
           }
-          exchange.copy(outputPartitioning = partitioning)
-        case None => exchange
+        case _ => rebuilt
       }
     }
+    if (counts.isEmpty) plan else rescale(plan)
   }
 
   private def sketchOf(stages: Seq[(String, Stage)]): TopologySketch = {
