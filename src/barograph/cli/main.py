@@ -13,7 +13,9 @@ from barograph import __version__
 from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "run": "run a workload on Spark under a load and judge it exactly",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -28,7 +28,18 @@ from barograph.experiments.actions import Action, check_actions, plan_of
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.report import ActionReport, RunReport
 from barograph.experiments.verdict import judge
-from barograph.model import Allotment, BadInput, Demand, Load, Node, OperatorDemand, Outcome, Placement, Snapshot, Topology
+from barograph.model import (
+    Allotment,
+    BadInput,
+    Demand,
+    Load,
+    Node,
+    OperatorDemand,
+    Outcome,
+    Placement,
+    Snapshot,
+    Topology,
+)
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.place.even import even
 from barograph.workloads import wordcount
@@ -110,7 +121,7 @@ def check(settings: RunSettings) -> None:
     seats = cluster.nodes * cluster.executors * cluster.seats
     count = sum(o.parallelism for o in topology.operators)
     require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
-    slots = {name: cluster.executors for name in cluster.node_names()}
+    slots = dict.fromkeys(cluster.node_names(), cluster.executors)
     check_actions(settings.actions, topology, slots, seats, settings.seconds)
     if settings.checkpoint is not None:
         require_writable(settings.checkpoint)
@@ -207,7 +218,9 @@ class _Run:
         return time.time() - self.start_ms / 1000
 
     def _start(self) -> StreamingQuery:
-        require(self.first_epoch is None, f"the checkpoint folder {self.checkpoint} holds another run: name an empty one")
+        require(
+            self.first_epoch is None, f"the checkpoint folder {self.checkpoint} holds another run: name an empty one"
+        )
         self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
         writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
         self.say("starting the query")
@@ -315,14 +328,20 @@ class _Run:
     def _judge(self, undrained: int) -> RunReport:
         self.say("reading the state back")
         read = committed_offsets(self.checkpoint)
-        verdict = judge(truth_by_spark(self.spark, self.replay, read), wordcount.counted(self.spark, str(self.checkpoint)))
-        output = self.engine.sight.output.get(self.topology.name, {})
-        found = pauses(
-            output, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line
+        verdict = judge(
+            truth_by_spark(self.spark, self.replay, read), wordcount.counted(self.spark, str(self.checkpoint))
         )
+        output = self.engine.sight.output.get(self.topology.name, {})
+        found = pauses(output, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
         actions = tuple(
             ActionReport(
-                r.at_s, r.action, r.ok, r.reason, r.order_to_commit_s, longest(found, start, end) if r.ok else None, r.did
+                r.at_s,
+                r.action,
+                r.ok,
+                r.reason,
+                r.order_to_commit_s,
+                longest(found, start, end) if r.ok else None,
+                r.did,
             )
             for r, (start, end) in zip(self.reports, self.windows, strict=True)
         )
@@ -344,8 +363,6 @@ def first_placement(engine: SparkEngine, topology: Topology) -> Placement:
     now = engine.observe()
     coming = replace(now, topologies=(*now.topologies, topology))
     demand = Demand(
-        tuple(
-            OperatorDemand(topology.name, o.name, o.parallelism, (0.0,) * o.parallelism) for o in topology.operators
-        )
+        tuple(OperatorDemand(topology.name, o.name, o.parallelism, (0.0,) * o.parallelism) for o in topology.operators)
     )
     return even(coming, demand, Allotment()).placement

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 
+from barograph.workloads.replay import FORMAT, Replay
+from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTruth, truth_of_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming import DataStreamWriter
 
 from barograph.model import Edge, Grouping, Operator, Topology
 from barograph.naming import named
-from barograph.workloads.replay import FORMAT, Replay
-from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTruth, truth_of_rows
 
 NAME = "wordcount"
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
