@@ -99,7 +99,9 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
 
   /** Backlog: rows due less rows read, as of now. drained: the source is closed and all its rows are read. */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
-    val read = latestConsumed.map[Seq[Long]](ReplayOffset.of(_).k).orElse(readRows)
+    // Asked when a batch is done; the commit of the last micro-batch would come with the next one's data only.
+    latestConsumed.ifPresent(offset => committed = ReplayOffset.of(offset))
+    val read = readRows
     val due = dueRows(System.currentTimeMillis())
     Map(
       "due_rows" -> due.sum.toString,
