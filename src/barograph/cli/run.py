@@ -40,9 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="when the source closes (default %(default)s)")
     parser.add_argument("--load", default="constant 1000", help="lines a second, see above (default '%(default)s')")
     parser.add_argument("--parallelism", default="", help="for example source=2,split=2,count=3, which is the default")
-    parser.add_argument(
-        "--epoch", default="60s", help="how long an epoch lasts if nobody cuts it (default %(default)s)"
-    )
+    parser.add_argument("--epoch", default="60s", help="an epoch's length if nobody cuts it (default %(default)s)")
     parser.add_argument("--checkpoint", type=Path, help="an empty folder that is kept (default: a temporary one)")
     parser.add_argument("--master", help="spark://HOST:PORT of a cluster that runs, see 'barograph cluster'")
     parser.add_argument("--at", action="append", default=[], metavar="SECONDS:ACTION", help="act while it runs")

@@ -1,4 +1,4 @@
-"""``make demo``: three small nodes, WordCount under a load that rises and falls, two moves and a scale while it runs."""
+"""``make demo``: three small nodes, WordCount under a load that rises and falls, two moves and a scale."""
 
 import sys
 
@@ -11,5 +11,5 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 if __name__ == "__main__":
-    print("barograph " + " ".join(f"'{a}'" if " " in a else a for a in ARGUMENTS), flush=True)
+    sys.stderr.write("barograph " + " ".join(f"'{a}'" if " " in a else a for a in ARGUMENTS) + "\n")
     sys.exit(main(ARGUMENTS))

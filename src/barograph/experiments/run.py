@@ -13,16 +13,16 @@ from itertools import groupby
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
-from barograph.engines.spark.checkpoint import committed_offsets, last_committed_epoch
+from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.java import find_java
 from barograph.engines.spark.nodes import fence_run
 from barograph.engines.spark.runs import run_of
-from barograph.engines.spark.session import await_executors, open_session
+from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
 from barograph.experiments.actions import Action, check_actions, plan_of
 from barograph.experiments.pauses import longest, pauses
@@ -124,12 +124,13 @@ def check(settings: RunSettings) -> None:
     slots = dict.fromkeys(cluster.node_names(), cluster.executors)
     check_actions(settings.actions, topology, slots, seats, settings.seconds)
     if settings.checkpoint is not None:
-        require_writable(settings.checkpoint)
+        require_empty_and_writable(settings.checkpoint)
 
 
-def require_writable(folder: Path) -> None:
+def require_empty_and_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run starts from nothing")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -138,8 +139,8 @@ def require_writable(folder: Path) -> None:
 
 def run(
     settings: RunSettings,
-    show: Callable[[LiveLine], None] = lambda line: None,
-    say: Callable[[str], None] = lambda text: None,
+    show: Callable[[LiveLine], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
     tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
 ) -> RunReport:
     """Everything from an empty machine to the verdict; what was started is ended, whatever happens."""
@@ -189,8 +190,6 @@ class _Run:
         self.show, self.say, self.tamper = show, say, tamper
         self.engine = SparkEngine(spark, place.nodes)
         self.topology = wordcount.topology(settings.parallelism)
-        self.base = sum(committed_offsets(checkpoint))
-        self.first_epoch = last_committed_epoch(checkpoint)
         self.start_ms = int(time.time() * 1000 + LEAD_S * 1000)
         # A horizon for shapes that go on for ever; nothing falls due after the run's end.
         self.schedule = settings.load.schedule(settings.seconds)
@@ -218,17 +217,11 @@ class _Run:
         return time.time() - self.start_ms / 1000
 
     def _start(self) -> StreamingQuery:
-        require(
-            self.first_epoch is None, f"the checkpoint folder {self.checkpoint} holds another run: name an empty one"
-        )
         self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
         writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
         self.say("starting the query")
-        return (
-            writer.option("checkpointLocation", str(self.checkpoint))
-            .trigger(realTime=f"{int(self.settings.epoch_s * 1000)} milliseconds")
-            .start()
-        )
+        trigger = real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
+        return trigger.start()
 
     def _await_first_epoch(self, query: StreamingQuery) -> None:
         """Until every instance runs; the fences come after that, because start-up is not measured."""
@@ -284,7 +277,7 @@ class _Run:
         """Lines read from the source so far, over all epochs."""
         epochs = self.engine.epochs(self.topology.name)
         lives = (life for e in epochs for i, life in e.lives.items() if i.operator == "source")
-        return self.base + sum(life.rows_read for life in lives)
+        return sum(life.rows_read for life in lives)
 
     def _tell(self, read_before: int) -> int:
         now: Snapshot = self.engine.observe()
@@ -334,16 +327,8 @@ class _Run:
         output = self.engine.sight.output.get(self.topology.name, {})
         found = pauses(output, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
         actions = tuple(
-            ActionReport(
-                r.at_s,
-                r.action,
-                r.ok,
-                r.reason,
-                r.order_to_commit_s,
-                longest(found, start, end) if r.ok else None,
-                r.did,
-            )
-            for r, (start, end) in zip(self.reports, self.windows, strict=True)
+            replace(report, gap_s=longest(found, start, end) if report.ok else None)
+            for report, (start, end) in zip(self.reports, self.windows, strict=True)
         )
         epochs = self.engine.epochs(self.topology.name)
         strays = {

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping
 
-from barograph.workloads.replay import FORMAT, Replay
-from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTruth, truth_of_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
-from pyspark.sql.streaming import DataStreamWriter
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.model import Edge, Grouping, Operator, Topology
 from barograph.naming import named
+from barograph.workloads.replay import FORMAT, Replay
+from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTruth, truth_of_rows
 
 NAME = "wordcount"
+SOURCE_FIXED = "a source has as many instances as its input has partitions"
+STATE_FIXED = "its state is split over its instances: changing their number takes a repartition of the state"
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
 
 
@@ -20,12 +22,12 @@ def topology(parallelism: Mapping[str, int]) -> Topology:
     return Topology(
         NAME,
         (
-            Operator("source", parallelism["source"], source=True, fixed_because="a source has as many instances as its input has partitions"),
+            Operator("source", parallelism["source"], source=True, fixed_because=SOURCE_FIXED),
             Operator("split", parallelism["split"]),
-            Operator("count", parallelism["count"], stateful=True, fixed_because="its state is split over its instances: changing their number takes a repartition of the state"),
+            Operator("count", parallelism["count"], stateful=True, fixed_because=STATE_FIXED),
         ),
         (Edge("source", "split", Grouping.SHUFFLE), Edge("split", "count", Grouping.FIELDS)),
-    )  # fmt: skip
+    )
 
 
 def build(

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.conf import merged
 from barograph.engines.spark.java import java_home
@@ -28,3 +29,9 @@ def await_executors(spark: SparkSession, count: int, timeout_s: float = 90.0) ->
         if time.monotonic() > deadline:
             raise TimeoutError(f"only {found} of {count} executors came up within {timeout_s:g} s")
         time.sleep(0.05)
+
+
+def real_time(writer: DataStreamWriter, epoch_s: float) -> DataStreamWriter:
+    """Give a query the real-time trigger. (pyspark's type hints do not know it yet.)"""
+    trigger: DataStreamWriter = writer.trigger(realTime=f"{round(epoch_s * 1000)} milliseconds")  # type: ignore[call-overload]
+    return trigger

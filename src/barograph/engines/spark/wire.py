@@ -99,7 +99,7 @@ class Bridge:
         jvm = spark._jvm
         assert jvm is not None
         self._bridge = jvm.org.apache.spark.barograph.Bridge
-        if not spark.conf.get("spark.plugins", "").endswith("BarographPlugin"):
+        if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
 
     def observe(self) -> Seen:
