@@ -1,0 +1,13 @@
+"""Each test here has its own state and cache folders, so that clusters of other people on this machine are not seen."""
+
+from pathlib import Path
+
+import pytest
+
+from barograph.engines.spark.folders import CACHE_VARIABLE, STATE_VARIABLE
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
