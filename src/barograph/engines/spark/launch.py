@@ -105,6 +105,7 @@ def _environment(run: Run, java: Java, name: str, address: str) -> dict[str, str
     return inherited | {
         "JAVA_HOME": str(java.home),
         "SPARK_HOME": str(pyspark_home()),
+        "SPARK_SCALA_VERSION": "2.13",  # else Spark looks for build folders
         "SPARK_CONF_DIR": str(run.folder / "conf"),
         "SPARK_LOCAL_IP": address,  # also keeps the web pages off the network
         "SPARK_LOCAL_DIRS": str(local),
