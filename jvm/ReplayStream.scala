@@ -45,7 +45,10 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
   @volatile private var planned = committed
   @volatile private var closeS = replay.closeS
 
-  /** Rows due at or after that many seconds of the load shall not exist: from the next epoch on. */
+  /**
+   * Rows due at or after that many seconds of the load shall not exist: from the next epoch on.
+   * What was read before stays read. Not noted in the checkpoint: a restart goes by the option close_s.
+   */
   def close(atLoadSeconds: Double): Unit = closeS = Some(closeS.fold(atLoadSeconds)(Math.min(_, atLoadSeconds)))
 
   private def end(partition: Int): Long = replay.end(partition, closeS)
@@ -111,7 +114,7 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
       "start_ms" -> startMs.toString).asJava
   }
 
-  override def toString: String = s"replay[${replay.partitions} partitions, ${replay.segments}]"
+  override def toString: String = replay.toString
 }
 
 object ReplayStream {

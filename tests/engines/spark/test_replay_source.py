@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,13 +19,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.model import Load, Schedule, Segment
 from barograph.model.schedule import encode
-from barograph.workloads.lines import LineShape
+from barograph.workloads.lines import LineShape, word
 from barograph.workloads.replay import FORMAT, Replay
 from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, truth_by_numpy, truth_by_spark, truth_of_rows
 
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[3]
+JAR = ROOT / "src" / "barograph" / "engines" / "spark" / "jars" / "barograph-plugin.jar"
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "replay.json").read_text())
 REPLAY = Replay(Load.parse("ramp 0s=200 2s=2000").schedule(60), partitions=3, lines=LineShape(11, 6, 200), close_s=4)
 NOW_MS = 'cast(reflect("java.lang.System", "currentTimeMillis") as bigint)'
@@ -32,16 +34,16 @@ NOW_MS = 'cast(reflect("java.lang.System", "currentTimeMillis") as bigint)'
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    folder = tmp_path_factory.mktemp("replay")
-    jar = folder / "replay.jar"
-    runpy.run_path(str(ROOT / "jvm" / "compile.py"))["compile_plugin"](jar)
+    sources = (ROOT / "jvm").glob("*.scala")
+    if not JAR.exists() or JAR.stat().st_mtime < max(s.stat().st_mtime for s in sources):
+        runpy.run_path(str(ROOT / "jvm" / "compile.py"))["compile_plugin"](JAR)
     settings = {
-        "spark.driver.extraClassPath": str(jar),
+        "spark.driver.extraClassPath": str(JAR),
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("replay") / "warehouse"),
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # the memory sink is not on the list
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
@@ -73,11 +75,12 @@ def stream(spark: SparkSession, replay: Replay) -> DataFrame:
 
 
 def expected_rows(replay: Replay, start_ms: int) -> set[tuple[int, int, int, str]]:
-    return {
-        (p, k, start_ms + replay.schedule.due_ms(p, k, replay.partitions), replay.lines.line(p, k))
-        for p, count in enumerate(replay.rows())
-        for k in range(count)
-    }
+    rows = set()
+    for p, count in enumerate(replay.rows()):
+        for k, ranks in enumerate(replay.lines.ranks(p, np.arange(count)).tolist()):
+            due_ms = start_ms + replay.schedule.due_ms(p, k, replay.partitions)
+            rows.add((p, k, due_ms, " ".join(word(rank) for rank in ranks)))
+    return rows
 
 
 def wait_for(query: StreamingQuery, condition: Callable[[], bool], deadline_s: float = 60) -> None:
