@@ -190,13 +190,10 @@ class _Run:
         self.show, self.say, self.tamper = show, say, tamper
         self.engine = SparkEngine(spark, place.nodes)
         self.topology = wordcount.topology(settings.parallelism)
-        self.start_ms = int(time.time() * 1000 + LEAD_S * 1000)
         # A horizon for shapes that go on for ever; nothing falls due after the run's end.
         self.schedule = settings.load.schedule(settings.seconds)
-        self.replay = Replay(
-            self.schedule, settings.parallelism["source"], settings.lines, close_s=settings.seconds,
-            start_ms=self.start_ms,
-        )  # fmt: skip
+        self.start_ms = 0
+        self.replay = self._replay()
         self.reports: list[ActionReport] = []
         self.windows: list[tuple[float, float]] = []
         self.notes: list[str] = []
@@ -212,12 +209,20 @@ class _Run:
             query.stop()
         return self._judge(undrained)
 
+    def _replay(self) -> Replay:
+        return Replay(
+            self.schedule, self.settings.parallelism["source"], self.settings.lines, close_s=self.settings.seconds,
+            start_ms=self.start_ms,
+        )  # fmt: skip
+
     def load_s(self) -> float:
         """Seconds since the load's start."""
         return time.time() - self.start_ms / 1000
 
     def _start(self) -> StreamingQuery:
         self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
+        self.start_ms = int((time.time() + LEAD_S) * 1000)
+        self.replay = self._replay()
         writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
         self.say("starting the query")
         trigger = real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
