@@ -20,7 +20,9 @@ def fake_java(home: Path, version: str, has_vector: bool = True) -> Path:
     command.write_text(
         f"""#!/bin/sh
 {refuse}
-case "$*" in *-XshowSettings*) printf '    java.home = {home}\\n    java.specification.version = {version}\\n' >&2; exit;; esac
+case "$*" in *-XshowSettings*)
+  printf '    java.home = {home}\\n    java.specification.version = {version}\\n' >&2; exit;;
+esac
 for a do echo "<$a>"; done
 """
     )
