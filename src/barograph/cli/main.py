@@ -14,6 +14,7 @@ from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
 COMMANDS: dict[str, str] = {
+    "run": "run a workload on Spark under a load and judge it exactly",
     "cluster": "start, show and end a small Spark cluster on this machine",
 }
 

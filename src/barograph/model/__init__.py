@@ -4,9 +4,11 @@ from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
 from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.load import Load
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
+from barograph.model.schedule import Schedule, Segment
 from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
@@ -22,6 +24,7 @@ __all__ = [
     "Instance",
     "InstanceMetrics",
     "Latency",
+    "Load",
     "Metrics",
     "MigrationMode",
     "Move",
@@ -36,6 +39,8 @@ __all__ = [
     "Reason",
     "Refusal",
     "Rescale",
+    "Schedule",
+    "Segment",
     "Slot",
     "Snapshot",
     "Topology",

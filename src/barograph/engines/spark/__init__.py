@@ -1,1 +1,1 @@
-"""The engine on real Spark: the embedded cluster, and what drives a running application."""
+"""The Spark engine: a small Scala plug-in is its hands and eyes, this package drives it."""

@@ -74,6 +74,12 @@ def limit_steps(version: Literal[1, 2], cpu: float, period_us: int = PERIOD_US) 
     )
 
 
+def weight_steps(version: Literal[1, 2]) -> tuple[tuple[str, str], ...]:
+    """The heaviest weight. A group competes for the CPU as if it were one process: with the usual weight a whole cluster
+    would get what a single busy process beside it gets. What a node may take is the fence's to say."""
+    return (("cpu.weight", "10000"),) if version == 2 else (("cpu.shares", "262144"),)
+
+
 def lift_steps(version: Literal[1, 2]) -> tuple[tuple[str, str], ...]:
     return (("cpu.max", "max"),) if version == 2 else (("cpu.cfs_quota_us", "-1"),)
 
@@ -151,6 +157,8 @@ def _make(tree: Tree, groups: Groups, nodes: list[str]) -> None:
             control = group / "cgroup.subtree_control"
             if "cpu" not in control.read_text().split():
                 control.write_text("+cpu")
+    for group in (groups.path.parent, groups.path):
+        _write(group, weight_steps(groups.version))
     for name in nodes:
         groups.node(name).mkdir()
         _write(groups.node(name), lift_steps(groups.version))
