@@ -171,7 +171,7 @@ def test_next_start_sweeps_what_outlived_the_watchdog_too() -> None:
 
 
 def test_failed_start_shows_the_log_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(run: Run, java: object) -> Launch:
+    def broken(run: Run, java: object, _archive: object) -> Launch:
         launch = master_launch(run, java)  # type: ignore[arg-type]
         return Launch(("sh", "-c", "echo the dog ate it; exit 3"), launch.environment, launch.log)
 
