@@ -75,8 +75,8 @@ def limit_steps(version: Literal[1, 2], cpu: float, period_us: int = PERIOD_US) 
 
 
 def weight_steps(version: Literal[1, 2]) -> tuple[tuple[str, str], ...]:
-    """The heaviest weight. A group competes for the CPU as if it were one process: with the usual weight a whole cluster
-    would get what a single busy process beside it gets. What a node may take is the fence's to say."""
+    """The heaviest weight. A group competes for the CPU as if it were one process: with the usual weight a whole
+    cluster would get what a single busy process beside it gets. What a node may take is the fence's to say."""
     return (("cpu.weight", "10000"),) if version == 2 else (("cpu.shares", "262144"),)
 
 
