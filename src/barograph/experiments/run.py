@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -37,6 +38,7 @@ from barograph.model import (
     OperatorDemand,
     Outcome,
     Placement,
+    Plan,
     Snapshot,
     Topology,
 )
@@ -47,8 +49,9 @@ from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
 
-# Between the query's start and the first row: executors launch the tasks and load classes.
-LEAD_S = 8.0
+# Between the query's start and the first row: the executors, warm by then, launch the tasks.
+LEAD_S = 4.0
+WARM_UP_ROWS_S = 2000
 
 
 class RunFailed(RuntimeError):  # noqa: N818  # named like what happened
@@ -155,7 +158,46 @@ def run(
         if checkpoint is None:
             checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
             ending.callback(shutil.rmtree, checkpoint, True)
+        warm_up(spark, settings.parallelism, say)
         return _Run(settings, spark, place, checkpoint, show, say, tamper).whole()
+
+
+def warm_up(spark: SparkSession, parallelism: dict[str, int], say: Callable[[str], None] = lambda _: None) -> None:
+    """Run the same query for a moment, so that classes are loaded and code is compiled before anything is measured."""
+    say("warming up")
+    engine = SparkEngine(spark, {})
+    name = f"{wordcount.NAME}-warm-up"
+    replay = Replay(Load.parse(f"constant {WARM_UP_ROWS_S}").schedule(1.0), parallelism["source"])
+    with tempfile.TemporaryDirectory(prefix="barograph-warm-up-", ignore_cleanup_errors=True) as folder:
+        writer = wordcount.build(spark, replay, parallelism).queryName(name)
+        query = real_time(writer.option("checkpointLocation", folder), 60.0).start()
+        try:
+            for _ in range(3):  # an epoch's end and the next one's start are warmed as well
+                _await_output(engine, name, query)
+                engine.apply(Plan(cuts=(name,)))
+        finally:
+            query.stop()
+
+
+def _await_output(engine: SparkEngine, name: str, query: StreamingQuery, timeout_s: float = 90.0) -> None:
+    """Until rows of the present epoch have come out for a while."""
+    engine.refresh()
+    before = sum(engine.sight.output.get(name, {}).values())
+    deadline = time.monotonic() + timeout_s
+    while sum(engine.sight.output.get(name, {}).values()) < before + 8 * WARM_UP_ROWS_S:
+        require_alive(query)
+        if time.monotonic() > deadline:
+            raise RunFailed(f"no row came out of the query within {timeout_s:g} s")
+        time.sleep(0.1)
+        engine.refresh()
+
+
+def require_alive(query: StreamingQuery) -> None:
+    error = query.exception()
+    if error is not None:
+        raise RunFailed(f"the query ended: {str(error).splitlines()[0]}")
+    if not query.isActive:
+        raise RunFailed("the query was stopped by somebody else")
 
 
 def _open_place(settings: RunSettings, ending: ExitStack, say: Callable[[str], None]) -> _Place:
@@ -233,7 +275,7 @@ class _Run:
         deadline = time.monotonic() + 60
         name = self.topology.name
         while time.monotonic() < deadline:
-            self._alive(query)
+            require_alive(query)
             self.engine.refresh()
             epoch = self.engine.sight.present(name)
             if epoch is not None and len(epoch.lives) == len(epoch.seated):
@@ -241,29 +283,25 @@ class _Run:
             time.sleep(0.05)
         raise RunFailed("the instances of the query did not start within 60 s")
 
-    def _alive(self, query: StreamingQuery) -> None:
-        error = query.exception()
-        if error is not None:
-            raise RunFailed(f"the query ended: {str(error).splitlines()[0]}")
-        if not query.isActive:
-            raise RunFailed("the query was stopped by somebody else")
-
     def _watch(self, query: StreamingQuery) -> None:
-        """Second by second until the source closes."""
-        pending = [list(g) for _, g in groupby(sorted(self.settings.actions, key=lambda a: a.at_s), lambda a: a.at_s)]
+        """Second by second until the source closes. Actions have a thread of their own, so that the view goes on."""
+        ordered = sorted(self.settings.actions, key=lambda a: a.at_s)
+        pending = [list(group) for _, group in groupby(ordered, lambda a: a.at_s)]
         read_before, second = 0, 0
-        while (now_s := self.load_s()) < self.settings.seconds:
-            if pending and pending[0][0].at_s <= now_s:
-                self._act(pending.pop(0))
-                continue
-            if now_s >= second:
-                self._alive(query)
-                read_before = self._tell(read_before)
-                second = int(self.load_s()) + 1
-            next_s = min(second, *(g[0].at_s for g in pending[:1]), self.settings.seconds)
-            time.sleep(max(0.0, min(next_s - self.load_s(), 1.0)))
-        for late in pending:
-            self._act(late)
+        with ThreadPoolExecutor(1, "actions") as hand:
+            acting = []
+            while (now_s := self.load_s()) < self.settings.seconds:
+                while pending and pending[0][0].at_s <= now_s:
+                    acting.append(hand.submit(self._act, pending.pop(0)))
+                if now_s >= second:
+                    require_alive(query)
+                    read_before = self._tell(read_before)
+                    second = int(self.load_s()) + 1
+                next_s = min(second, *(group[0].at_s for group in pending[:1]), self.settings.seconds)
+                time.sleep(max(0.0, min(next_s - self.load_s(), 1.0)))
+            acting += [hand.submit(self._act, late) for late in pending]
+            for done in acting:
+                done.result()
 
     def _act(self, actions: list[Action]) -> None:
         ordered_s = self.load_s()
@@ -310,7 +348,7 @@ class _Run:
         due = sum(self.replay.rows())
         deadline = time.monotonic() + self.settings.drain_s
         while (left := due - sum(committed_offsets(self.checkpoint))) > 0 and time.monotonic() < deadline:
-            self._alive(query)
+            require_alive(query)
             self.engine.refresh()
             if self.rows_read() >= due:
                 self.engine.apply(plan_of([Action(0.0, "cut")], self.topology.name))

@@ -78,7 +78,7 @@ class EmbeddedCluster:
             "spark.executor.instances": str(settings.nodes * settings.executors),
             "spark.executor.memory": f"{settings.memory_mb}m",
             # Native libraries are unpacked there; a killed executor could not remove them from a shared folder.
-            "spark.executor.extraJavaOptions": f"-Djava.io.tmpdir={self._run.folder / 'tmp'}",
+            "spark.executor.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={self._run.folder / 'tmp'}",
         }
 
     def status(self) -> tuple[NodeStatus, ...]:

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -14,7 +15,13 @@ from barograph.engines.spark.java import java_home
 def open_session(name: str, *settings: Mapping[str, str]) -> SparkSession:
     """Start the driver. Later settings win over earlier ones."""
     os.environ["JAVA_HOME"] = str(java_home())
-    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR"}
+    logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
+    quiet = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": logging,
+        "spark.driver.memory": "1g",
+    }
     builder = SparkSession.builder.appName(name)
     for key, value in merged(quiet, *settings).items():
         builder = builder.config(key, value)
