@@ -25,6 +25,9 @@ final case class Report(executor: String, heard: Long, lives: Seq[LifeReport])
 
 class DriverHands extends DriverPlugin with Logging {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
+    Ledger.reset()
+    Sightings.reset()
+    Mailboxes.reset()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
         Ledger.executorAdded(
@@ -52,6 +55,7 @@ class DriverHands extends DriverPlugin with Logging {
 /** Where orders are pushed to. */
 object Mailboxes extends Logging {
   private val boxes = new ConcurrentHashMap[String, RpcEndpointRef]()
+  def reset(): Unit = boxes.clear()
   def remember(executor: String, box: RpcEndpointRef): Unit = boxes.put(executor, box)
   def forget(executor: String): Unit = boxes.remove(executor)
 

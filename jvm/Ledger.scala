@@ -30,6 +30,13 @@ object Ledger {
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
 
+  /** A new application in the same process: nothing of an earlier one holds. */
+  def reset(): Unit = synchronized {
+    Seq(orders, pinned, epochs, executors, cuts).foreach(_.clear())
+    planned.clear()
+    ordersVersion += 1
+  }
+
   // --- executors ---
 
   def executorAdded(executor: ExecutorSeats): Unit = synchronized { executors(executor.id) = executor }

@@ -19,12 +19,21 @@ object Cuts {
 
   private val lines = new ConcurrentHashMap[String, Line]()
   @volatile private var heard = -1L
-  /** For tests: pretend that orders travel slowly to this executor. */
-  private val delayMs = java.lang.Long.getLong("barograph.test.orderDelayMs", 0L)
+  @volatile private var delayMs = 0L
 
   def of(runId: String): Line = lines.computeIfAbsent(runId, _ => new Line)
 
   def version: Long = heard
+
+  /**
+   * Pretend that orders travel slowly to one executor: for tests, which call it there with Spark SQL's reflect().
+   * Returns the executor it was called on.
+   */
+  def delayOn(executor: String, ms: Long): String = {
+    val here = org.apache.spark.SparkEnv.get.executorId
+    if (here == executor) delayMs = ms
+    here
+  }
 
   def take(orders: Orders): Unit = {
     if (delayMs > 0) Thread.sleep(delayMs)

@@ -10,6 +10,8 @@ object Sightings {
   private val OutputKept = 100000
   var dropped: Long = 0L
 
+  def reset(): Unit = synchronized { lives.clear(); output.clear() }
+
   def take(reports: Seq[LifeReport]): Unit = synchronized {
     for (r <- reports) {
       val key = (r.runId, r.epoch, r.operator, r.index)

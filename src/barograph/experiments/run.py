@@ -21,7 +21,7 @@ from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.java import find_java
-from barograph.engines.spark.nodes import fence_run
+from barograph.engines.spark.nodes import fence_run, lift_run
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
@@ -209,6 +209,7 @@ def _open_place(settings: RunSettings, ending: ExitStack, say: Callable[[str], N
         found = run_of(settings.master)
         assert found is not None  # check() has seen it
         run, cluster = found, EmbeddedCluster(found, find_java())
+        lift_run(run)  # executors start without a limit; it holds again before the first row
     hosts = run.settings.addresses()
     nodes = {hosts[n.name]: n for n in run.settings.model_nodes()}
     count = run.settings.nodes * run.settings.executors

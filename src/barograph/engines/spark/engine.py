@@ -24,6 +24,7 @@ from barograph.model import (
     Slot,
     Snapshot,
     Topology,
+    TopologyMetrics,
     Worker,
 )
 
@@ -37,6 +38,7 @@ class _World:
 
     workers: tuple[Worker, ...]
     topologies: tuple[Topology, ...]
+    placement: Placement
 
 
 class SparkEngine:
@@ -52,7 +54,7 @@ class SparkEngine:
         self._seen_at = self._born
         self._lock = threading.RLock()
         self._slots: dict[str, Slot] = {}
-        self._world = _World((), ())
+        self._world = _World((), (), Placement())
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
         self.sight = Sight()
@@ -75,6 +77,7 @@ class SparkEngine:
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self.sight.executors),
                 tuple(self.sight.topologies.values()),
+                self._placement(),
             )
             if world != self._world:
                 self._world = world
@@ -97,17 +100,22 @@ class SparkEngine:
             found = self._nodes[executor.host] = Node(executor.host, 100.0 * executor.seats, seats=executor.seats)
         return found
 
+    def _placement(self) -> Placement:
+        """Who sits where in the present epochs."""
+        slots: dict[Instance, Slot] = {}
+        for name in self.sight.topologies:
+            epoch = self.sight.present(name)
+            if epoch is not None:
+                found = {instance: self._slots.get(epoch.executor_of(instance)) for instance in epoch.seated}
+                slots.update({instance: slot for instance, slot in found.items() if slot is not None})
+        return Placement(slots)
+
     def _snapshot(self, at_s: float, cycle_s: float) -> Snapshot:
-        placement: dict[Instance, Slot] = {}
-        for topology in self._world.topologies:
-            epoch = self.sight.present(topology.name)
-            for instance in epoch.seated if epoch is not None else ():
-                slot = self._slots.get(epoch.executor_of(instance)) if epoch is not None else None
-                if slot is not None:
-                    placement[instance] = slot
+        epochs = {name: self.sight.present(name) for name in self.sight.topologies}
         return Snapshot(
             at_s, cycle_s, tuple(sorted(self._nodes.values(), key=lambda n: n.name)), self._world.topologies,
-            self._world.workers, Placement(placement), version=self._version,
+            self._world.workers, self._world.placement, version=self._version,
+            topology_metrics=tuple(TopologyMetrics(name, e.epoch) for name, e in epochs.items() if e is not None),
         )  # fmt: skip
 
     # --- hands ---

@@ -66,7 +66,9 @@ class Sight:
         return found
 
     def present(self, topology: str) -> EpochSeen | None:
-        """The epoch that was planned last."""
+        """The epoch that was planned last; None where the topology does not run."""
+        if topology not in self.topologies:
+            return None
         planned = [e for e in self.epochs.get(topology, {}).values() if e.planned_ms > 0]
         return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
 
