@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql.functions import col
-from tests.engines.spark.stage import Stage, open_stage
 
+from barograph.experiments.stage import Stage, open_stage
 from barograph.model import Grouping, Instance, MigrationMode, Placement, Plan, Rescale, Slot
 from barograph.naming import named
 from barograph.workloads import wordcount
@@ -182,7 +182,7 @@ def test_batch_and_micro_batch_run_beside_as_if_nothing_were_there(stage: Stage)
         )  # fmt: skip
         try:
             counting.settle(lambda: spark.sql("select * from beside").count() == 2)
-            assert "OperatorExec" not in query._jsq.explainInternal(False)  # type: ignore[attr-defined]
+            assert "OperatorExec" not in query._jsq.explainInternal(False)
             assert "beside" not in {t.name for t in stage.engine.observe().topologies}
         finally:
             query.stop()

@@ -1,4 +1,4 @@
-"""A real cluster with a Spark application on it, shared by the tests of one module, and queries that come and go."""
+"""A real cluster with a Spark application on it, for tests and benches, and word counts that come and go on it."""
 
 import tempfile
 import time
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,6 +17,7 @@ from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
+from barograph.experiments.run import require_alive
 from barograph.experiments.verdict import Verdict, judge
 from barograph.model import Load, Plan
 from barograph.workloads import wordcount
@@ -70,12 +72,12 @@ class Counting:
     def settle(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
         deadline = time.monotonic() + timeout_s
         while True:
-            error = self.query.exception()
-            assert error is None, error
+            require_alive(self.query)
             self.stage.engine.refresh()
             if condition():
                 return
-            assert time.monotonic() < deadline, "the condition did not come about"
+            if time.monotonic() > deadline:
+                raise TimeoutError("what was waited for did not come about")
             time.sleep(0.05)
 
     def epoch(self) -> int:
@@ -95,7 +97,8 @@ class Counting:
 
     def verdict(self) -> Verdict:
         """Commit what was read, stop, and compare the state with what the source made."""
-        assert self.stage.engine.apply(Plan(cuts=(self.name,))).ok
+        outcome = self.stage.engine.apply(Plan(cuts=(self.name,)))
+        assert outcome.ok, outcome.refused
         self.query.stop()
         due = truth_by_spark(self.stage.spark, self.replay, committed_offsets(self.checkpoint))
         assert due.lines > 0
@@ -103,10 +106,13 @@ class Counting:
 
 
 @contextmanager
-def open_stage(**changes: object) -> Iterator[Stage]:
-    settings = ClusterSettings(**{"nodes": 3, "seats": 8, **changes})  # type: ignore[arg-type]
+def open_stage(
+    settings: ClusterSettings | None = None, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Stage]:
+    """Everything up; everything ended with the block. conf: settings that win over Barograph's own."""
+    settings = settings or ClusterSettings(nodes=3, seats=8)
     with start_cluster(settings) as cluster:
-        spark = open_session("barograph test", plugin_settings(), cluster.session_conf())
+        spark = open_session("barograph stage", plugin_settings(), cluster.session_conf(), conf)
         try:
             await_executors(spark, settings.nodes * settings.executors)
             hosts = settings.addresses()
