@@ -11,6 +11,7 @@ import random
 import statistics
 import sys
 import time
+from itertools import pairwise
 
 from barograph.engines.spark.conf import tuned_settings
 from barograph.engines.spark.sight import EpochSeen
@@ -121,7 +122,7 @@ def parts_of(ordered_ms: float, before: EpochSeen, after: EpochSeen, tenths: lis
     source_ends = [life.ended_ms for i, life in before.lives.items() if i.operator == "source"]
     started_ms = max(life.started_ms for life in after.lives.values())
     around = [t * 10 for t in tenths if t * 10 > ordered_ms - 500]
-    gap_ms, resumed_ms = max((b - a, b) for a, b in zip(around, around[1:], strict=False))
+    gap_ms, resumed_ms = max((b - a, b) for a, b in pairwise(around))
     return {
         "order_to_commit": commit_s,
         "gap": gap_ms / 1000,

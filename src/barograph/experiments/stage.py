@@ -78,7 +78,7 @@ class Counting:
                 return
             if time.monotonic() > deadline:
                 raise TimeoutError("what was waited for did not come about")
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def epoch(self) -> int:
         epoch = self.stage.engine.sight.present(self.name)

@@ -189,7 +189,7 @@ class SparkEngine:
             present = [self.sight.present(t) for t in ended]
             if all(e is None or len(e.lives) == len(e.seated) for e in present):
                 return
-            time.sleep(0.02)
+            time.sleep(0.1)  # looking costs the driver CPU that the new epoch needs
 
     def epochs(self, topology: str) -> list[EpochSeen]:
         """The epochs remembered, oldest first."""
