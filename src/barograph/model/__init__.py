@@ -4,6 +4,8 @@ from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
 from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
+from barograph.model.lines import Lines, slope_of
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
@@ -18,10 +20,13 @@ __all__ = [
     "Edge",
     "EdgeTraffic",
     "Forecast",
+    "Frame",
     "Grouping",
     "Instance",
     "InstanceMetrics",
     "Latency",
+    "Lines",
+    "Link",
     "Metrics",
     "MigrationMode",
     "Move",
@@ -41,4 +46,7 @@ __all__ = [
     "Topology",
     "TopologyMetrics",
     "Worker",
+    "mean_of_ratios",
+    "ratio_of_sums",
+    "slope_of",
 ]
