@@ -6,9 +6,11 @@ from barograph.model.cycle import Cycle
 from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
 from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
 from barograph.model.lines import Lines, slope_of
+from barograph.model.load import Load
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
+from barograph.model.schedule import Schedule, Segment
 from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
@@ -27,6 +29,7 @@ __all__ = [
     "Latency",
     "Lines",
     "Link",
+    "Load",
     "Metrics",
     "MigrationMode",
     "Move",
@@ -41,6 +44,8 @@ __all__ = [
     "Reason",
     "Refusal",
     "Rescale",
+    "Schedule",
+    "Segment",
     "Slot",
     "Snapshot",
     "Topology",
