@@ -6,9 +6,10 @@ nothing to keep and the same history always gives the same choice.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barograph.forecast.autoscale import NextWindow
 from barograph.forecast.holt import Holt
@@ -34,15 +35,17 @@ class BestOf(ByFrame):
         best = np.argmin(error, axis=0)
         everyone = np.arange(len(frame.keys))
 
-        def pick(values: list[np.ndarray]) -> np.ndarray:  # type: ignore[type-arg]  # floats or bools alike
+        def pick(values: list[NDArray[Any]]) -> NDArray[Any]:
             return np.stack(values)[best, everyone] if len(everyone) else values[0]
 
-        why = [f"{self.candidates[b].name} erred least in the last {c} cycles" for b, c in zip(best, count, strict=True)]
+        why = [
+            f"{self.candidates[b].name} erred least in the last {c} cycles" for b, c in zip(best, count, strict=True)
+        ]
         numbers = {f"error_rows_{c.name}": error[k] for k, c in enumerate(self.candidates)}
         arrived = pick([e.arrived for e in now])
         return Estimate.of_arrivals(arrived, pick([e.rising for e in now]), why, numbers)
 
-    def _errors(self, frame: Frame, horizon_cycles: int) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+    def _errors(self, frame: Frame, horizon_cycles: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mean absolute error of each candidate on each operator, and on how many cycles it rests."""
         total = np.zeros((len(self.candidates), len(frame.keys)))
         count = np.zeros(len(frame.keys), dtype=np.int64)

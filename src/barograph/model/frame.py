@@ -129,7 +129,9 @@ class Frame:
             self.snapshots[:cycles],
         )
         # What is cached of the whole holds for its beginning, too.
-        earlier.__dict__.update({name: self.__dict__[name] for name in ("position", "links", "sources") if name in self.__dict__})
+        earlier.__dict__.update(
+            {name: self.__dict__[name] for name in ("position", "links", "sources") if name in self.__dict__}
+        )
         if "sent" in self.__dict__:
             earlier.__dict__["sent"] = self.sent[:cycles]
         return earlier

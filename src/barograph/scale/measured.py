@@ -41,9 +41,9 @@ def reckoned_pct(
 
 @dataclass(frozen=True)
 class Measured:
-    """cycles: over how many cycles use is averaged. declared_first: whether a declared share goes before it."""
+    """averaged_cycles: over how many use is averaged. declared_first: whether a declared share goes before it."""
 
-    cycles: int = 5
+    averaged_cycles: int = 5
     declared_first: bool = False
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:  # noqa: ARG002
@@ -52,12 +52,14 @@ class Measured:
             for operator in topology.operators:
                 here = f"{topology.name}/{operator.name}"
                 if self.declared_first:
-                    shares = reckoned_pct(history, now, topology.name, operator, operator.parallelism, self.cycles)
+                    shares = reckoned_pct(
+                        history, now, topology.name, operator, operator.parallelism, self.averaged_cycles
+                    )
                     why = "as declared" if operator.cpu_pct is not None else "nothing declared: as measured"
                 else:
-                    seen = used_pct(history, now, topology.name, operator, self.cycles)
+                    seen = used_pct(history, now, topology.name, operator, self.averaged_cycles)
                     shares = tuple(np.minimum(seen, instance_limit_pct(now)).tolist())
-                    why = f"as measured over {self.cycles} cycles"
+                    why = f"as measured over {self.averaged_cycles} cycles"
                 found.append(
                     OperatorDemand(
                         topology.name,
