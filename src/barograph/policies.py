@@ -6,6 +6,7 @@ A stage's options are the fields of its implementation; ``with_options`` sets th
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 from barograph.allot import Allotter, Shared
 from barograph.forecast import BestOf, Forecaster, LastValue, TrendOrParents
@@ -35,6 +36,8 @@ class Policy:
     migrator: Migrator
     horizon_cycles: int = 1
     cycle_s: float = 10.0
+
+    STAGES: ClassVar[tuple[str, ...]] = ("forecaster", "scaler", "allotter", "placer", "migrator")
 
 
 DEFAULT = "adaptive"
@@ -103,13 +106,10 @@ def named(name: str) -> Policy:
     return found
 
 
-_STAGES = ("forecaster", "scaler", "allotter", "placer", "migrator")
-
-
 def options_of(policy: Policy) -> dict[str, object]:
     """Every option by its name, as it stands. One that several stages share (phi) is listed once."""
     found: dict[str, object] = {"horizon_cycles": policy.horizon_cycles, "cycle_s": policy.cycle_s}
-    for stage in _STAGES:
+    for stage in Policy.STAGES:
         found |= dict(_options(getattr(policy, stage)))
     return found
 
@@ -136,7 +136,7 @@ def with_options(policy: Policy, options: Mapping[str, object]) -> Policy:
         if name in ("horizon_cycles", "cycle_s"):
             policy = replace(policy, **{name: fitting})  # type: ignore[arg-type]  # _fitting gave it that type
             continue
-        changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in _STAGES}
+        changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in Policy.STAGES}
         policy = replace(policy, **changed)  # type: ignore[arg-type]  # a stage stays what it was
     return policy
 
