@@ -17,9 +17,9 @@ class Need:
 
     arriving: rows expected to be sent to it. rows: to be executed by each instance. backlog: rows waiting now.
     lasting_rows: as ``rows``, but with the backlog spread over a longer time: what instances are counted for, so that
-    the backlog of one pause does not call for the next change. kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance
-    busy. limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall
-    unevenly.
+    the backlog of one pause does not call for the next change.
+    kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance busy.
+    limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall unevenly.
     """
 
     arriving: float
