@@ -1,6 +1,8 @@
 """Small worlds for the tests of stages: topologies, snapshots with given numbers, and histories of them."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -26,7 +28,8 @@ from barograph.model import (
     Worker,
 )
 
-Numbers = Mapping[str, InstanceMetrics | Sequence[InstanceMetrics]]
+# operator -> the sum over its instances, or one value for each; for several topologies, topology -> that
+Numbers = Mapping[str, Any]
 
 WORD_COUNT = Topology(
     "wc",
@@ -36,7 +39,7 @@ WORD_COUNT = Topology(
 
 
 def chain(*operators: Operator, name: str = "t", grouping: Grouping = Grouping.SHUFFLE, level: int = 2) -> Topology:
-    edges = tuple(Edge(a.name, b.name, grouping) for a, b in zip(operators, operators[1:], strict=False))
+    edges = tuple(Edge(a.name, b.name, grouping) for a, b in pairwise(operators))
     return Topology(name, operators, edges, level=level)
 
 
@@ -46,7 +49,7 @@ def nodes(count: int = 3, cpu_pct: float = 600.0, slots: int = 1, seats: int | N
 
 def seen(
     topology: Topology | Sequence[Topology],
-    numbers: Mapping[str, Numbers] | Numbers,
+    numbers: Numbers,
     *,
     cluster: tuple[Node, ...] | None = None,
     cycle_s: float = 10.0,
@@ -57,11 +60,10 @@ def seen(
     seats: int = 100,
 ) -> Snapshot:
     """A snapshot. Numbers of an operator are its sum, spread evenly, or one value for each instance."""
-    several = () if isinstance(topology, Topology) else tuple(topology)
-    topologies = several or (topology,)  # type: ignore[assignment]
+    topologies = (topology,) if isinstance(topology, Topology) else tuple(topology)
     rows: dict[Instance, InstanceMetrics] = {}
     for t in topologies:
-        mine: Numbers = numbers[t.name] if several else numbers  # type: ignore[assignment, index]
+        mine: Numbers = numbers if isinstance(topology, Topology) else numbers[t.name]
         for operator, value in mine.items():
             count = t.operator(operator).parallelism
             each = spread(value, count) if isinstance(value, InstanceMetrics) else value
@@ -71,7 +73,7 @@ def seen(
         at_s,
         cycle_s,
         cluster,
-        tuple(topologies),
+        topologies,
         tuple(Worker(Slot(n.name, k), f"{n.name}-{k}", n.seats or seats) for n in cluster for k in range(n.slots)),
         placement or Placement(),
         Metrics.of(rows),

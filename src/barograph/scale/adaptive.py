@@ -116,7 +116,7 @@ class Adaptive:
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
             return self._unknown(now, topology, operator, before, need), float(need.rows.sum())
-        degree, wanted, why = growth.decide(topology, operator, need, before)
+        degree, wanted, why = growth.decide(topology, operator, need)
         r_pct = need.r_pct if degree == len(need.rows) else np.full(degree, float(need.r_pct.sum()) / degree)
         r_pct = np.minimum(r_pct, need.limit_pct)
         theta = self._theta_pct(now)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
+from barograph.model.frame import NOTHING
 from barograph.scale.measured import reckoned_pct
 from barograph.scale.protocol import bounded, ceil
 from barograph.scale.rest import changed_within
@@ -67,7 +68,7 @@ class TrueRate:
         resting: bool,
     ) -> OperatorDemand:
         present, wanted = operator.parallelism, operator.parallelism
-        known = np.isfinite(rate) and rate > 0
+        known = np.isfinite(rate) and rate > NOTHING
         load = target / (rate * present) if known else 0.0
         if known:
             wanted = max(1, ceil(target / (rate * self.target_utilisation)))
@@ -75,9 +76,9 @@ class TrueRate:
         below = load < self.target_utilisation - self.boundary
         degree = present
         if not resting and above:
-            degree = max(present, bounded(operator, wanted))
+            degree = max(present, bounded(now, operator, wanted))
         elif not resting and below:
-            degree = min(present, bounded(operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
+            degree = min(present, bounded(now, operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
         why = "resting after a change" if resting else "load is within its band"
         if not known:
             why = "its true rate is not known yet"
