@@ -4,9 +4,13 @@ from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
 from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
+from barograph.model.lines import Lines, slope_of
+from barograph.model.load import Load
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
+from barograph.model.schedule import Schedule, Segment
 from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
@@ -18,10 +22,14 @@ __all__ = [
     "Edge",
     "EdgeTraffic",
     "Forecast",
+    "Frame",
     "Grouping",
     "Instance",
     "InstanceMetrics",
     "Latency",
+    "Lines",
+    "Link",
+    "Load",
     "Metrics",
     "MigrationMode",
     "Move",
@@ -36,9 +44,14 @@ __all__ = [
     "Reason",
     "Refusal",
     "Rescale",
+    "Schedule",
+    "Segment",
     "Slot",
     "Snapshot",
     "Topology",
     "TopologyMetrics",
     "Worker",
+    "mean_of_ratios",
+    "ratio_of_sums",
+    "slope_of",
 ]

@@ -1,0 +1,90 @@
+"""The shapes a load can have, each as a row of segments, endless where the shape is. Neither text nor horizon here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, pairwise
+
+from barograph.model.schedule import Segment
+
+Point = tuple[float, float]  # (time in s, rows a second)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    points: tuple[Point, ...]
+
+    def pieces(self) -> Iterator[Segment]:
+        yield from _lead_in(self.points[0])
+        for (start_s, rate), (end_s, _) in pairwise(self.points):
+            yield Segment(start_s, end_s, rate, rate)
+
+    @property
+    def last_rate(self) -> float | None:
+        return self.points[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    points: tuple[Point, ...]
+
+    def pieces(self) -> Iterator[Segment]:
+        yield from _lead_in(self.points[0])
+        for (start_s, rate_start), (end_s, rate_end) in pairwise(self.points):
+            yield Segment(start_s, end_s, rate_start, rate_end)
+
+    @property
+    def last_rate(self) -> float | None:
+        return self.points[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class OnOff:
+    high: float
+    low: float
+    share: float
+    period_s: float
+    last_rate: None = None
+
+    def pieces(self) -> Iterator[Segment]:
+        for i in count():
+            start_s, end_s = i * self.period_s, (i + 1) * self.period_s
+            turn_s = min(end_s, start_s + self.share * self.period_s)
+            if turn_s > start_s:
+                yield Segment(start_s, turn_s, self.high, self.high)
+            if end_s > turn_s:
+                yield Segment(turn_s, end_s, self.low, self.low)
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    least: int
+    most: int
+    times: float
+    every_s: float
+    seed: int
+    last_rate: None = None
+
+    def pieces(self) -> Iterator[Segment]:
+        for i, draw in enumerate(_splitmix64(self.seed)):
+            rate = (self.least + (draw * (self.most - self.least + 1) >> 64)) * self.times
+            yield Segment(i * self.every_s, (i + 1) * self.every_s, rate, rate)
+
+
+Shape = Steps | Ramp | OnOff | Random
+
+
+def _lead_in(first: Point) -> Iterator[Segment]:
+    if first[0] > 0:
+        yield Segment(0.0, first[0], 0.0, 0.0)
+
+
+def _splitmix64(seed: int) -> Iterator[int]:
+    """Steele, Lea and Flood's generator: the same 64-bit numbers in every language and version."""
+    mask = 2**64 - 1
+    state = seed & mask
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) & mask
+        z = state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+        yield z ^ (z >> 31)
