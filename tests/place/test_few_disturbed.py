@@ -1,5 +1,7 @@
 """Few-disturbed placement: the worked examples of adaptive.md (3 nodes of 600 %)."""
 
+from itertools import pairwise
+
 import pytest
 
 from barograph.model import Demand, Edge, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
@@ -22,7 +24,7 @@ def world(shares: dict[str, float], layout: Layout) -> tuple[Snapshot, Demand]:
     }
     names = list(shares)
     operators = tuple(Operator(o, counts[o], source=o == names[0], stateful=o in STATEFUL) for o in names)
-    edges = tuple(Edge(a, b) for a, b in zip(names, names[1:], strict=False))
+    edges = tuple(Edge(a, b) for a, b in pairwise(names))
     now = Snapshot(0, 10, NODES, (Topology("t", operators, edges),), placement=Placement(placed), shared_workers=False)
     demand = Demand(tuple(OperatorDemand("t", o, counts[o], (s,) * counts[o]) for o, s in shares.items()))
     return now, demand
@@ -41,11 +43,12 @@ def named(operator: str, count: range) -> list[str]:
 
 def test_all_on_one_node_the_stateless_worker_is_disturbed() -> None:
     four = range(4)
-    now, demand = world(
-        {"spout": 40, "split": 80, "count": 100}, {"n1": {"spout": four, "split": four, "count": four}}
-    )
+    now, demand = world({"spout": 40, "split": 80, "count": 100}, {"n1": {"spout": four, "split": four, "count": four}})
     decision = FewDisturbed()(now, demand, ALL)
-    assert nodes_of(decision.placement) == {"n1": named("count", four) + named("spout", four), "n2": named("split", four)}
+    assert nodes_of(decision.placement) == {
+        "n1": named("count", four) + named("spout", four),
+        "n2": named("split", four),
+    }
     assert decision.reasons[0].numbers["disturbed_stateful_workers"] == 0
 
 
@@ -74,19 +77,23 @@ def test_one_spout_moves_to_a_used_node() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n1", "n2_sl", "emptied"),
-    [(500, 0, True), (440, 160, False)],
-    ids=["both workers find a target", "exactly what is left is not enough"],
+    ("shares", "layout", "expected"),
+    [
+        pytest.param(
+            {"x": 500.0, "y": 80.0, "sf1": 340.0, "sf2": 250.0},
+            {"n1": {"x": range(1)}, "n2": {"sf1": range(1)}, "n3": {"y": range(1), "sf2": range(1)}},
+            {"n1": ["x0", "y0"], "n2": ["sf10", "sf20"]},
+            id="both workers of n3 find a target",
+        ),
+        pytest.param(
+            {"x": 440.0, "y": 160.0},
+            {"n1": {"x": range(1)}, "n2": {"y": range(1)}},
+            {"n1": ["x0"], "n2": ["y0"]},
+            id="exactly what is left is not enough",
+        ),
+    ],
 )
-def test_scale_in(n1: float, n2_sl: float, emptied: bool) -> None:
-    if emptied:
-        shares = {"x": n1, "y": 80.0, "sf1": 340.0, "sf2": 250.0}
-        layout = {"n1": {"x": range(1)}, "n2": {"sf1": range(1)}, "n3": {"y": range(1), "sf2": range(1)}}
-        expected = {"n1": ["x0", "y0"], "n2": ["sf10", "sf20"]} if 340 + 250 <= 600 else {}
-    else:
-        shares = {"x": n1, "y": n2_sl}
-        layout = {"n1": {"x": range(1)}, "n2": {"y": range(1)}}
-        expected = {"n1": ["x0"], "n2": ["y0"]}
+def test_scale_in(shares: dict[str, float], layout: Layout, expected: dict[str, list[str]]) -> None:
     now, demand = world(shares, layout)
     assert nodes_of(FewDisturbed()(now, demand, ALL).placement) == expected
 

@@ -80,8 +80,8 @@ def disturb_overloaded(state: Kinds) -> None:
 def find_room(state: Kinds) -> None:
     """Step 2, by sums: reserve room tier by tier, only while demand is left.
 
-    a: used nodes where nobody is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed; c: free
-    nodes.
+    a: used nodes where nobody is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed;
+    c: free nodes.
     """
     used, free = state.used_nodes(), state.free_nodes()
     for nodes, only_harmless in ((used, True), (used, False), (free, False)):
@@ -161,4 +161,6 @@ def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
 def _missing(state: Kinds, left: list[int]) -> str:
     cpu = float(state.crew.cpu_pct[left].sum())
     room = max((state.remainder(n) for n in state.mine.tolist()), default=0.0)
-    return f"{len(left)} instances of {cpu:g} % CPU find no node with room; the most any has left is {max(0.0, room):g} %"
+    return (
+        f"{len(left)} instances of {cpu:g} % CPU find no node with room; the most any has left is {max(0.0, room):g} %"
+    )

@@ -6,7 +6,7 @@ The bookkeeping of the few-disturbed placer; it decides nothing.
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.place.board import HAIR, Board, Real, Whole
+from barograph.place.board import HAIR, Board, Real, Whole, summed
 from barograph.place.crew import Crew
 
 SL, SF = 0, 1
@@ -27,9 +27,9 @@ class Kinds:
         self.count: list[Whole] = []
         for kind in KINDS:
             of_kind = placed & (self.kind_of == kind)
-            self.held.append(np.bincount(self.node[of_kind], weights=crew.cpu_pct[of_kind], minlength=nodes))
+            self.held.append(summed(self.node[of_kind], crew.cpu_pct[of_kind], nodes))
             self.count.append(np.bincount(self.node[of_kind], minlength=nodes))
-        own = np.bincount(self.node[placed], weights=crew.cpu_pct[placed], minlength=nodes)
+        own = summed(self.node[placed], crew.cpu_pct[placed], nodes)
         self.capacity: Real = board.cpu_left + own
         self.disturbed = [np.zeros(nodes, dtype=np.bool_) for _ in KINDS]
         self.reserved = [np.zeros(nodes) for _ in KINDS]
