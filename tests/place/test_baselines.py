@@ -10,7 +10,10 @@ from tests.place.worked import ALL, farm, six, world
 
 
 def declared(nodes: tuple[Node, ...], placement: Placement | None = None, heap_mb: float | None = None) -> Snapshot:
-    operators = (Operator("s", 2, source=True, cpu_pct=100, memory_mb=1000), Operator("a", 3, cpu_pct=100, memory_mb=1000))
+    operators = (
+        Operator("s", 2, source=True, cpu_pct=100, memory_mb=1000),
+        Operator("a", 3, cpu_pct=100, memory_mb=1000),
+    )
     topology = Topology("t", operators, (Edge("s", "a"),), max_heap_mb=heap_mb)
     return Snapshot(0, 1, nodes, (topology,), placement=placement or Placement(), shared_workers=False)
 
@@ -20,7 +23,11 @@ TWO = (Node("n1", 400, slots=4, memory_mb=4000), Node("n2", 300, slots=4, memory
 
 def test_r_storm_fills_the_nearest_node_first() -> None:
     decision = r_storm(declared(TWO), Demand(()), ALL)
-    on = [decision.placement[i].node for i in [Instance("t", o, k) for k in range(3) for o in "sa"] if i in decision.placement]
+    on = [
+        decision.placement[i].node
+        for i in [Instance("t", o, k) for k in range(3) for o in "sa"]
+        if i in decision.placement
+    ]
     assert on == ["n1", "n1", "n1", "n1", "n2"]
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from barograph.place.board import Real
+from barograph.place.board import Real, summed
 from barograph.place.crew import Block, Crew
 
 
@@ -69,8 +69,7 @@ class Nearness:
     def _summed(self, rows: Real, others: slice) -> Real:
         where = self.node[others]
         there = where >= 0
-        found: Real = np.bincount(where[there], weights=rows[there], minlength=self.nodes)
-        return found
+        return summed(where[there], rows[there], self.nodes)
 
 
 def total_traffic(crew: Crew) -> Real:

@@ -22,7 +22,7 @@ from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_wo
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """The Placer. alpha: from balanced (0) to lumped (1). beta: share of components placed before empty workers must be."""
+    """The Placer. alpha: balanced (0) to lumped (1). beta: after which share of components empty workers must be used."""
 
     alpha: float = 0.0
     beta: float = 0.5
@@ -44,7 +44,12 @@ class Offline:
             left = [i for i, s in zip(crew.instances, where.tolist(), strict=True) if s < 0]
             unplaced += refused(left, f"no seat is free in any slot {crew.topology.name} may use")
             workers = len(set(where[where >= 0].tolist()))
-            numbers = {"workers": float(workers), "most_per_worker": float(most), "alpha": self.alpha, "beta": self.beta}
+            numbers = {
+                "workers": float(workers),
+                "most_per_worker": float(most),
+                "alpha": self.alpha,
+                "beta": self.beta,
+            }
             reasons.append(Reason(crew.topology.name, "next to the components that feed them", numbers))
         return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
 

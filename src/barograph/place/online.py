@@ -15,7 +15,7 @@ import numpy as np
 from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
-from barograph.place.board import Board, Real, Whole, to_placement
+from barograph.place.board import Board, Real, Whole, summed, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.even import book
 from barograph.place.links import links_of, pairs_of
@@ -89,9 +89,7 @@ class Online:
         left = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
         return sorted(sorted(nodes, key=lambda n: (-left[n], n))[: self.nodes_to_use])
 
-    def _into_workers(
-        self, crew: Crew, load: Real, workers: int, seats: Whole, capacity: float
-    ) -> tuple[Whole, Real]:
+    def _into_workers(self, crew: Crew, load: Real, workers: int, seats: Whole, capacity: float) -> tuple[Whole, Real]:
         """Phase 1: the worker of each instance (-1: none), and the traffic between workers."""
         room = seats[:workers]
         most = np.minimum(room, most_per_worker(crew.size, workers, self.alpha))
@@ -124,7 +122,7 @@ class Online:
         """Phase 2: the node of each worker (-1: none)."""
         workers = len(traffic)
         used = np.bincount(group[group >= 0], minlength=workers) > 0
-        weight = np.bincount(group[group >= 0], weights=load[group >= 0], minlength=workers)
+        weight = summed(group[group >= 0], load[group >= 0], workers)
         open_slots = slots.count[nodes]
         most = np.minimum(open_slots, math.ceil(workers / len(nodes))) if self.spread else open_slots
         if most.sum() < workers:
@@ -160,7 +158,9 @@ def _matched_nodes(
     np.add.at(worth, (np.searchsorted(bins, target[both]), np.searchsorted(nodes, present[both])), 1.0)
     weight = np.array([load[target == n].sum() for n in bins])
     workers = np.array([(on_node == n).sum() for n in bins])
-    worth[(weight[:, None] > left_mhz[nodes][None, :] + 1e-6) | (workers[:, None] > slots.count[nodes][None, :])] = -np.inf
+    worth[
+        (weight[:, None] > left_mhz[nodes][None, :] + 1e-6) | (workers[:, None] > slots.count[nodes][None, :])
+    ] = -np.inf
     found = assign(worth)
     if (found < 0).any():
         return on_node

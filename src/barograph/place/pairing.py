@@ -9,7 +9,6 @@ judged in a few additions. Pairs that change nothing, which is nearly all of the
 """
 
 from collections.abc import Callable, Sequence
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from barograph.place.board import HAIR, Real, Whole
 
 Links = Callable[[int], Sequence[tuple[slice, Real]]]
 Index = NDArray[np.int32]
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -82,8 +82,8 @@ class Bins:
             return
         self.hair = 1e-9 * float(rate[0])
         if self.most.max() <= 1:  # nothing can be together, so no way is better than another
-            seen, at = np.unique(np.stack([i, j], axis=1), return_index=True)
-            for k in seen[np.argsort(at)].tolist():
+            seen, first_seen = np.unique(np.stack([i, j], axis=1), return_index=True)
+            for k in seen[np.argsort(first_seen)].tolist():
                 self._alone(k)
             return
         ranges = iter((*pairs.even, (len(i), len(i))))
@@ -250,7 +250,7 @@ class Bins:
         li, lj = self.load[i], self.load[j]
         room_a, room_b = self.capacity[a] - self.bin_load[a], self.capacity[b] - self.bin_load[b]
         apart = ~same
-        found = apart & (ib + ja > kept) & (lj - li <= room_a) & (li - lj <= room_b)
+        found: NDArray[np.bool_] = apart & (ib + ja > kept) & (lj - li <= room_a) & (li - lj <= room_b)
         found |= apart & (ib + jb + rate > kept) & (self.count[b] < self.most[b]) & (li <= room_b)
         found |= apart & (ia + ja + rate > kept) & (self.count[a] < self.most[a]) & (lj <= room_a)
         spare = self._spare()

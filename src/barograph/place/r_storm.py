@@ -1,8 +1,8 @@
 """R-Storm (Peng et al. 2015): declared CPU and memory are hard limits; each instance to the node nearest to its wants.
 
-Distance = sqrt(dcpu^2 + dmem^2 + net^2), differences relative to what the node has left; net is 0 on the reference node,
-0.5 in its rack, 1 elsewhere. All or nothing per topology. A topology that runs whole and within the limits stays as it
-is; where instances were lost, those alone are placed, and only if that fails the topology is placed anew.
+Distance = sqrt(dcpu^2 + dmem^2 + net^2), differences relative to what the node has left; net is 0 on the reference
+node, 0.5 in its rack, 1 elsewhere. All or nothing per topology. A topology that runs whole and within the limits stays
+as it is; where instances were lost, those alone are placed, and only if that fails the topology is placed anew.
 """
 
 from collections.abc import Iterator

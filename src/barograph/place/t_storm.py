@@ -1,7 +1,7 @@
 """T-Storm (Xu et al. 2014): instances by falling traffic, each to the node that adds least inter-node traffic.
 
-At most one worker per node and topology, node load within capacity, at most gamma * ceil(instances / nodes) instances per
-node; ties to the least loaded node. It starts from nothing and knows no memory.
+At most one worker per node and topology, node load within capacity, at most gamma * ceil(instances / nodes) instances
+per node; ties to the least loaded node. It starts from nothing and knows no memory.
 """
 
 import math
