@@ -35,7 +35,12 @@ CASES = {
 def test_sized_by_true_rate(case: str) -> None:
     rate, true_rate, pending, before, after = CASES[case]
     now = seen(chain(Operator("s", before, source=True)), {"s": busy(rate, true_rate, pending)})
-    assert sized(now).parallelism == after
+    assert sized(now, history=5).parallelism == after
+
+
+def test_nothing_shrinks_before_a_whole_window_was_seen() -> None:
+    now = seen(chain(Operator("s", 8, source=True)), {"s": busy(100.0, 1000.0)})
+    assert [sized(now, history=h).parallelism for h in (0, 4, 5)] == [8, 8, 4]
 
 
 def test_children_are_sized_for_what_parents_will_send_once_they_catch_up() -> None:

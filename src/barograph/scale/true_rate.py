@@ -3,7 +3,8 @@
 True rate of an instance = executed / busy_s. Target rate of an operator = expected arrivals a second + backlog / the
 time in which to catch up, and at least what its parents will send at their own target. Wanted instances =
 ceil(target / (true rate * target utilisation)). Nothing changes while the present load stays inside a band around the
-target utilisation, nor for one window after a change. CPU is not enforced.
+target utilisation, nor for one window after a change, and nothing shrinks before a whole window was seen. CPU is not
+enforced.
 """
 
 from collections import defaultdict
@@ -53,7 +54,7 @@ class TrueRate:
             operator = now.topology(topology).operator(name)
             resting = changed_within(history, now, topology, window)
             found[topology, name] = self._demand(
-                history, now, topology, operator, target[i], float(true_rate[i]), resting
+                history, now, topology, operator, target[i], float(true_rate[i]), resting, len(frame) >= window
             )
         return Demand(tuple(found[t.name, o.name] for t in now.topologies for o in t.operators), enforced=False)
 
@@ -66,6 +67,7 @@ class TrueRate:
         target: float,
         rate: float,
         resting: bool,
+        whole_window: bool,
     ) -> OperatorDemand:
         present, wanted = operator.parallelism, operator.parallelism
         known = np.isfinite(rate) and rate > NOTHING
@@ -77,7 +79,7 @@ class TrueRate:
         degree = present
         if not resting and above:
             degree = max(present, bounded(now, operator, wanted))
-        elif not resting and below:
+        elif not resting and below and whole_window:
             degree = min(present, bounded(now, operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
         why = "resting after a change" if resting else "load is within its band"
         if not known:
