@@ -159,7 +159,7 @@ _ALL = (
         "Peng et al. 2015",
         "placed by declared CPU and memory, each on the nearest node that has them; nothing enforced",
         LastValue(),
-        Fixed(enforced=False),
+        Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
         r_storm,
         WORKER,
