@@ -135,6 +135,7 @@ class FlowGrain:
         blocked, ages = np.zeros(n), np.zeros((2, n))  # ages: from due, from read; times the rows that have them
         due = self._due(to_s)
         reader = self._reader
+        owed = self._due_before - self._read[reader]
         arrived[reader] = due - self._due_before
         self._due_before = due
         waiting = waited.copy()
@@ -147,12 +148,12 @@ class FlowGrain:
             x = np.minimum(into, able_here)
             if level.target.size:
                 x, fraction = level.throttle(x, room)
-                blocked[at] = (1.0 - fraction) * np.minimum(1.0, np.where(able[at] > 0, into / able[at], 0.0)) * dt
+                blocked[at] = (1.0 - fraction) * np.minimum(1.0, into / np.maximum(able[at], _DUST)) * dt
             left = into - x
             left[left < _DUST * np.minimum(1.0, into)] = 0.0
             executed[at] = x
             if level.has_sources:
-                self._read_on(level, x, from_s, to_s, ages)
+                self._read_on(level, x, able[at], from_s, to_s, owed, ages)
             self._delay(level, x, arrived[at], waited[at], left, rate, hold, ages)
             waiting[at] = left
             if level.target.size:
@@ -170,13 +171,27 @@ class FlowGrain:
         self._done += np.bincount(self._operator, weights=executed, minlength=self._done.size)
         return self._count(dt, speed, able, arrived, executed, blocked, ages, tally)
 
-    def _read_on(self, level: Level, x: Floats, from_s: float, to_s: float, ages: Floats) -> None:
-        mine = self._reader[(self._reader >= level.span.start) & (self._reader < level.span.stop)]
-        at = np.searchsorted(self._reader, mine)
-        read = self._read[self._reader].copy()
-        read[at] += 0.5 * x[mine - level.span.start]
-        age = np.maximum(0.0, 0.5 * (from_s + to_s) - self._due_time(read)[at])
-        ages[0, mine] += np.where(x[mine - level.span.start] > 0, age, 0.0) * x[mine - level.span.start]
+    def _read_on(
+        self, level: Level, x: Floats, able: Floats, from_s: float, to_s: float, owed: Floats, ages: Floats
+    ) -> None:
+        """Ages of what the sources of a level read: falling evenly while they catch up, 0 once they have.
+
+        A source that is owed B rows and reads c a step while a fall due has caught up after B / (c - a) of the step.
+        """
+        mine = np.flatnonzero((self._reader >= level.span.start) & (self._reader < level.span.stop))
+        at = self._reader[mine] - level.span.start
+        x, able = x[at], able[at]
+        before = self._read[self._reader]
+        after = before.copy()
+        after[mine] += x
+        age_from = np.maximum(0.0, from_s - self._due_time(before)[mine])
+        age_to = np.maximum(0.0, to_s - self._due_time(after)[mine])
+        fresh = self._due_before[mine] - before[mine] - owed[mine]
+        caught_up = owed[mine] + fresh - x <= _DUST * np.maximum(1.0, x)
+        spare = np.maximum(able - fresh, _DUST)
+        part = np.minimum(1.0, np.minimum(1.0, owed[mine] / spare) * able / np.maximum(x, _DUST))
+        age = np.where(caught_up, 0.5 * age_from * part, 0.5 * (age_from + age_to))
+        ages[0, self._reader[mine]] += age * x
 
     def _delay(
         self,

@@ -173,10 +173,7 @@ class RowGrain:
         if part.work.spread == 0.0:
             return np.full(n, part.work.cost_s)
         self._at = (self._at * 25173 + 13849) & 0xFFFF
-        if n <= _NOISE:
-            noise = self._noise[self._at : self._at + n]
-        else:
-            noise = np.resize(self._noise, n)
+        noise = self._noise[self._at : self._at + n] if n <= _NOISE else np.resize(self._noise, n)
         return part.work.cost_s * (1.0 + np.sqrt(3.0) * part.work.spread * noise)
 
     def _serve(
@@ -203,7 +200,7 @@ class RowGrain:
                 place.rows, place.of = rows, of
             return
         service = (rows[_WORK] + self._send_s[part.span][of]) / rate[part.span][of]
-        begin = np.maximum(rows[_ARRIVE], free_before[of]) - from_s
+        begin = np.maximum(rows[_ARRIVE], np.maximum(free_before, from_s)[of]) - from_s
         total = np.cumsum(service)
         before = total - service
         apart = of * (total[-1] + begin.max() - begin.min() + 1.0)
