@@ -13,7 +13,10 @@ from barograph import __version__
 from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
-COMMANDS: dict[str, str] = {}
+COMMANDS: dict[str, str] = {
+    "allot": "how SPS or DPS shares out too few nodes",
+    "policies": "every policy, what it does and whose it is",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,81 @@
+"""The migrator: from what was decided to the Plan, which names only what changes.
+
+It decides order and mode, never places. Shares bite at once and need no cut; a placement or a new parallelism needs
+one, and all changes of a topology share it.
+"""
+
+from dataclasses import dataclass, replace
+
+from barograph.migrate.order import Step, steps
+from barograph.model import Demand, Instance, MigrationMode, Placement, Plan, Reason, Rescale, Slot, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Migrate:
+    """The Migrator. With ``boundary`` nobody knows whose epoch ends first: moves that need an order wait a cycle."""
+
+    mode: MigrationMode = MigrationMode.CUT
+
+    def __call__(self, now: Snapshot, demand: Demand, placement: Placement, reasons: tuple[Reason, ...] = ()) -> Plan:
+        rescales = _rescales(now, demand)
+        order = steps(now, placement)
+        if self.mode is MigrationMode.BOUNDARY and len(order) > 1:
+            reasons = (*reasons, _waiting(order[1:]))
+            later = {name for step in order[1:] for name in step.topologies}
+            rescales = tuple(r for r in rescales if r.topology not in later)
+            order = order[:1]
+        moving = {name for step in order for name in step.topologies}
+        changed = _changed(now, placement, moving)
+        cuts = [name for step in order for name in step.topologies]
+        cuts += [r.topology for r in rescales if r.topology not in moving]
+        plan = Plan(
+            placement=Placement(changed),
+            rescales=rescales,
+            shares_pct=_shares(demand),
+            cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
+            mode=self.mode,
+            version=now.version,
+        )
+        return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
+
+
+_CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)
+
+
+def _changed(now: Snapshot, placement: Placement, moving: set[str]) -> dict[Instance, Slot]:
+    """Instances that move now, in their order, each with the slot it gets. Those that stay are left out."""
+    return {
+        i: slot for i, slot in sorted(placement.slots.items()) if i.topology in moving and now.placement.get(i) != slot
+    }
+
+
+def _rescales(now: Snapshot, demand: Demand) -> tuple[Rescale, ...]:
+    present = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
+    return tuple(
+        Rescale(d.topology, d.operator, d.parallelism)
+        for d in demand.operators
+        if present.get((d.topology, d.operator), d.parallelism) != d.parallelism
+    )
+
+
+def _shares(demand: Demand) -> dict[Instance, float]:
+    if not demand.enforced:
+        return {}
+    return {
+        Instance(d.topology, d.operator, index): share
+        for d in demand.operators
+        for index, share in enumerate(d.shares_pct)
+    }
+
+
+def _why(order: tuple[Step, ...], changed: int) -> list[Reason]:
+    if not order:
+        return []
+    numbers = {"moves": float(changed), "cuts": float(len(order))}
+    return [Reason("migration", "all changes of a topology share one cut", numbers)]
+
+
+def _waiting(later: tuple[Step, ...]) -> Reason:
+    names = ", ".join(name for step in later for name in step.topologies)
+    moves = float(sum(len(step.moves) for step in later))
+    return Reason(names, "waits for the seats of topologies whose epoch has not ended yet", {"moves": moves})

@@ -1,0 +1,33 @@
+"""Which slot each instance gets: one placer per file. A placer decides where; it never says how to get there."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from barograph.model import Allotment, Demand, Placement, Reason, Refusal, Snapshot
+
+
+@dataclass(frozen=True)
+class PlaceDecision:
+    """Where every instance should be, who got no place and why, and the reasons in numbers.
+
+    placement names every instance that has a place, also those that stay where they are.
+    unplaced: ``what`` is the instance as ``topology/operator/index``.
+    """
+
+    placement: Placement
+    unplaced: tuple[Refusal, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+
+class Placer(Protocol):
+    """Called once a cycle, after the nodes are allotted; a pure function of what it is given.
+
+    It starts from ``now.placement``, gives ``demand`` its instances and shares, keeps to the nodes of ``allotment``
+    and never uses more seats than there are. What it cannot place it names in ``unplaced``, each with its reason;
+    the rest is placed all the same. Called again on its own result it changes nothing.
+    """
+
+    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision: ...
+
+
+__all__ = ["PlaceDecision", "Placer"]
