@@ -51,7 +51,8 @@ class Simulator:
             ((c.at_s, t, c.level) for t, w in enumerate(scenario.workloads) for c in w.levels), key=lambda x: x[0]
         )
         self.layout = self._laid_out(self._first_placement())
-        kind = {"rows": RowGrain, "flows": FlowGrain}[grain or scenario.grain]
+        self.grain_name = grain or scenario.grain
+        kind = {"rows": RowGrain, "flows": FlowGrain}[self.grain_name]
         self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
@@ -66,6 +67,7 @@ class Simulator:
         self._flush()
         self.grain.deliver(self.tally)
         seen = snapshot(self)
+        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self.cycle_ended = Ended.empty(len(self.topologies), self.scenario.timeout_s)
         self.observed_s = self.now_s
@@ -102,8 +104,14 @@ class Simulator:
 
     # time
 
+    def start(self) -> None:
+        """From here on changes cost what they cost. What was applied before is what topologies were submitted with."""
+        if not self.started:
+            self.started = True
+            self.ledger.reconfigurations = 0
+
     def advance(self, seconds: float) -> None:
-        self.started = True
+        self.start()
         target_s = self.now_s + seconds
         while self.now_s < target_s - 1e-9:
             self._turn(target_s)
@@ -257,7 +265,9 @@ class Simulator:
         if changed:
             layout = self._laid_out(Placement(slots))
             self.grain.deliver(self.tally)
-            self.tally = self.tally.carried(self.layout, layout, self.grain.dense_traffic)
+            carried = self.tally.carried(self.layout, layout, self.grain.dense_traffic)
+            self.ledger.cpu_used_s += float(self.tally.cpu_s.sum() - carried.cpu_s.sum())
+            self.tally = carried
             self.layout = layout
             self.grain.arrange(layout, self.now_s)
             alive = set(layout.instances)

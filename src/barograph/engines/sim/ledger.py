@@ -5,8 +5,8 @@ from collections import defaultdict
 import numpy as np
 
 from barograph.engines.sim.grain import Ended
-from barograph.engines.sim.layout import Floats
 from barograph.engines.sim.latency import Times
+from barograph.engines.sim.layout import Floats
 from barograph.engines.sim.life import Life, Phase
 
 

@@ -67,6 +67,11 @@ def read_scenario(path: Path, variant: str = "") -> Scenario:
     return parse_scenario(text, path.name, variant)
 
 
+def title(text: str, where: str) -> str:
+    found: str = Fields(where, _toml(text, where)).take("title", str)
+    return found
+
+
 def variants(text: str, where: str) -> tuple[str, ...]:
     return tuple(v.take("name", str) for v in Fields(where, _toml(text, where)).tables("variants"))
 

@@ -32,7 +32,6 @@ def snapshot(engine: "Simulator") -> Snapshot:
     nodes = tuple(n for n in engine.scenario.nodes if n.name in alive)
     placed = layout.node_of >= 0
     used = np.bincount(layout.node_of[placed], weights=tally.cpu_s[placed], minlength=len(engine.scenario.nodes))
-    engine.ledger.cpu_used_s += float(tally.cpu_s.sum())
     return Snapshot(
         at_s=engine.now_s,
         cycle_s=elapsed_s if elapsed_s > 0 else engine.scenario.cycle_s,
