@@ -77,7 +77,7 @@ def house(
     return found
 
 
-def moved(topology: Topology, before: Placement, now: Mapping[Instance, Slot]) -> list[Move]:
+def moved(before: Placement, now: Mapping[Instance, Slot]) -> list[Move]:
     return [Move(i, before.get(i), s) for i, s in now.items() if before.get(i) != s]
 
 

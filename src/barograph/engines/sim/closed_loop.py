@@ -11,7 +11,7 @@ import numpy as np
 from barograph.engines.sim.engine import Simulator
 from barograph.engines.sim.result import Result, result
 from barograph.engines.sim.scenario import Reassign
-from barograph.model import Outcome, Placement, Plan, Snapshot
+from barograph.model import Instance, Outcome, Placement, Plan, Slot, Snapshot
 
 
 class Decider(Protocol):
@@ -97,7 +97,7 @@ def _reassigned(engine: Simulator, wish: Reassign, chance: np.random.Generator) 
     free = Counter({slot: worker.seats for slot, worker in engine.workers.items()})
     free.subtract(placement.slots.values())
     everyone = sorted(placement)
-    moves = {}
+    moves: dict[Instance, Slot] = {}
     for number in chance.permutation(len(everyone)):
         if len(moves) == wish.instances:
             break

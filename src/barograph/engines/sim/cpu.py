@@ -5,6 +5,7 @@ others get the level.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barograph.engines.sim.layout import Floats, Ints
 
@@ -31,7 +32,7 @@ def speeds(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss:
     return found
 
 
-def _levels(use: Floats, node: Ints, room: Floats, full: np.ndarray) -> Floats:  # type: ignore[type-arg]
+def _levels(use: Floats, node: Ints, room: Floats, full: NDArray[np.bool_]) -> Floats:
     """The level of each full node: what it has left after those who want less, divided by the rest."""
     level = np.where(full, 0.0, np.inf)
     members = full[node] & (use > 0)

@@ -52,7 +52,7 @@ class Simulator:
         )
         self.layout = self._laid_out(self._first_placement())
         self.grain_name = grain or scenario.grain
-        kind = {"rows": RowGrain, "flows": FlowGrain}[self.grain_name]
+        kind = RowGrain if self.grain_name == "rows" else FlowGrain
         self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
@@ -147,7 +147,7 @@ class Simulator:
     def _pause_s(self, t: int, change: Change) -> float:
         topology = after(change, self.topologies[t])
         homes = house(topology, self.layout.placement, change, self.workers) or {}
-        moves = moved(topology, self.layout.placement, homes)
+        moves = moved(self.layout.placement, homes)
         return pause_s(change, topology, moves, self._warm, self.calibration)
 
     def _happen(self) -> None:

@@ -4,8 +4,8 @@ Within a step an instance executes x = min(q + a, c): what waited, what arrived,
 downstream executes less. Operators of the same depth are computed together, whatever topology they are of.
 
 Complete times are sums along the way: age of what the source reads, hops, waiting behind what is queued, service, and
-the waiting that chance causes below full load (Kingman): W = u/(1-u) * (ca^2 + cs^2)/2 * s, u = a/c, s the service time,
-cs the spread of costs, ca that of gaps between arrivals.
+the waiting that chance causes below full load (Kingman): W = u/(1-u) * (ca^2 + cs^2)/2 * s with u = a/c, s the service
+time, cs the spread of costs, ca that of gaps between arrivals.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ class FlowGrain:
         self._sent, self._done = np.zeros(operators), np.zeros(operators)
         self._sent_committed, self._done_committed = np.zeros(operators), np.zeros(operators)
         self._waiting, self._read, self._committed = np.zeros(n), np.zeros(n), np.zeros(n)
-        self._ended: list[tuple[Floats, Floats, Floats]] = []
+        self._ended: list[tuple[Ints, Floats, Floats]] = []
         self._n_of = [o.n for o in layout.operators]
         self._layout = layout
         self._order: Ints = np.arange(n)
@@ -256,7 +256,8 @@ class FlowGrain:
         rows = executed[sinks]
         topology = self._topology[sinks]
         self._ended.append((topology, ages[:, sinks] / rows, rows))
-        return np.bincount(topology, weights=rows, minlength=len(self._layout.topologies))
+        completed: Floats = np.bincount(topology, rows, len(self._layout.topologies)).astype(np.float64)
+        return completed
 
     def deliver(self, tally: Tally) -> None:
         for level, traffic in zip(self._levels, self._traffic, strict=True):

@@ -26,7 +26,8 @@ class Tally:
         """dense: a full matrix for each edge; otherwise one row, what each target instance got."""
         n = len(layout.instances)
         shapes = [(layout.operators[e.source].n if dense else 1, layout.operators[e.target].n) for e in layout.edges]
-        return Tally(*(np.zeros(n) for _ in range(6)), traffic=[np.zeros(s) for s in shapes])
+        a, b, c, d, e, f = np.zeros((6, n))
+        return Tally(a, b, c, d, e, f, [np.zeros(s) for s in shapes])
 
     def carried(self, old: Layout, new: Layout, dense: bool) -> "Tally":
         """The same counts in a new layout. What is no more is dropped, what is new starts at 0."""

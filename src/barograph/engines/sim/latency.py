@@ -48,7 +48,7 @@ class Times:
         if self.count <= 0:
             return 0.0
         at = int(np.searchsorted(np.cumsum(self.bins), q * self.count))
-        return min(self.max_s, _LEAST_S * 2.0 ** ((min(at, _BINS - 1) + 0.5) / _PER_OCTAVE))
+        return float(min(self.max_s, _LEAST_S * 2.0 ** ((min(at, _BINS - 1) + 0.5) / _PER_OCTAVE)))
 
     @property
     def mean_s(self) -> float:

@@ -165,14 +165,15 @@ class Layout:
 
 def _weights(grouping: Grouping, flow: Flow, n: int, rng: np.random.Generator) -> Floats:
     if grouping is Grouping.GLOBAL:
-        return np.eye(1, n)[0]
+        return np.asarray(np.arange(n) == 0, dtype=np.float64)
     if grouping is Grouping.ALL:
         return np.ones(n)
     if grouping is not Grouping.FIELDS:
         return np.full(n, 1.0 / n)
+    keys = flow.keys or n
+    weights = np.arange(1, keys + 1, dtype=np.float64) ** -flow.skew
+    weights = weights / weights.sum()
     if flow.keys == 0:
-        weights = np.arange(1, n + 1) ** -flow.skew
-        return rng.permutation(weights / weights.sum())
-    weights = np.arange(1, flow.keys + 1) ** -flow.skew
-    found: Floats = np.bincount(rng.integers(0, 2**31, flow.keys) % n, weights=weights / weights.sum(), minlength=n)
-    return found
+        return np.asarray(rng.permutation(weights))
+    instance = rng.integers(0, 2**31, keys) % n
+    return np.bincount(instance, weights, n).astype(np.float64)

@@ -47,7 +47,7 @@ class Ledger:
 
     def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life]) -> None:
         second = int(from_s + 1e-9)
-        for t in np.flatnonzero(completed):
+        for t in np.flatnonzero(completed).tolist():
             self.completed_by_second[t][second] += float(completed[t])
         for t, life in enumerate(lives):
             if life.phase in (Phase.STOPPED, Phase.STALLED):

@@ -34,7 +34,11 @@ class Level:
         self.send_s = np.zeros(sum(sizes))
         self.out_per_row = np.zeros(sum(sizes))
         self.receive_s = np.zeros(len(layout.instances))
-        target, weight, hop, edge_of, burst = [], [], [], [], []
+        target: list[Floats] = []
+        weight: list[Floats] = []
+        hop: list[Floats] = []
+        edge_of: list[Floats] = []
+        burst: list[Floats] = []
         at = 0
         for number, (position, edge) in enumerate(out):
             part = layout.operators[edge.target]
@@ -44,10 +48,10 @@ class Level:
             self.out_per_row[mine] += edge.copies
             places = slice(start[edge.target], start[edge.target] + part.n)
             self.receive_s[places] += receive
-            target.append(np.arange(places.start, places.stop))
+            target.append(np.arange(places.start, places.stop, dtype=np.float64))
             weight.append(_dealt(layout, edge))
             hop.append(delay)
-            edge_of.append(np.full(part.n, number))
+            edge_of.append(np.full(part.n, float(number)))
             burst.append(_burst(layout, edge))
             self.edges.append((edge.index, slice(at, at + part.n)))
             at += part.n

@@ -99,7 +99,7 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         ("cycle_s", 10.0),
         ("epoch_s", 60.0),
         ("timeout_s", 30.0),
-        ("step_s", 0.1),
+        ("step_s", 0.25),
     ):
         found[name] = float(top.number(name, default))
         require_positive(f"{where}: {name}", found[name])

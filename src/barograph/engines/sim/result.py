@@ -22,8 +22,8 @@ class CompleteTime:
 
     @staticmethod
     def of(times: Times) -> "CompleteTime":
-        quantiles = [round(1e3 * times.quantile_s(q), 3) for q in (0.5, 0.99)]
-        return CompleteTime(round(1e3 * times.mean_s, 3), *quantiles, round(1e3 * times.max_s, 3))
+        seconds = (times.mean_s, times.quantile_s(0.5), times.quantile_s(0.99), times.max_s)
+        return CompleteTime(*(round(1e3 * s, 3) for s in seconds))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barograph.engines.sim.calibration import Hop
 from barograph.engines.sim.layout import EdgePart, Floats, Ints, Layout
@@ -48,7 +49,7 @@ class Sent:
             found.append(late[late != mine[room - 1]] if room else late)
         return np.concatenate(found)
 
-    def keep(self, kept: np.ndarray) -> None:  # type: ignore[type-arg]
+    def keep(self, kept: NDArray[np.bool_]) -> None:
         """Only what these executed rows send."""
         if self.row is None:
             mask = kept
@@ -76,8 +77,8 @@ class Route:
         weight = shares.sum(axis=0)
         self.receive_s: Floats = (receive * shares).sum(axis=0) / np.where(weight > 0, weight, 1.0)
         fits = old is not None and old.n_source == self.n_source and old.n_target == self.n_target
-        self._executed = old._executed if old is not None and fits else np.zeros(source.n, dtype=np.int64)
-        self._turn = old._turn if old is not None and fits else np.arange(source.n) % target.n
+        self._executed: Ints = old._executed if old is not None and fits else np.zeros(source.n, dtype=np.intp)
+        self._turn: Ints = old._turn if old is not None and fits else np.arange(source.n) % target.n
         self._table: Ints | None = None
         self._at = 1
         if edge.grouping is Grouping.FIELDS:

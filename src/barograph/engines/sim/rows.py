@@ -164,8 +164,12 @@ class RowGrain:
         rows = np.concatenate([place.rows, *(r for r, _ in place.inbox)], axis=1)
         of = np.concatenate([place.of, *(i for _, i in place.inbox)])
         place.inbox = []
+        # senders' rows come in order of time already: by instance first (cheap on small numbers), and what is left to
+        # sort are a few ordered runs
         arrive = rows[_ARRIVE]
-        order = np.argsort(of * (arrive.max() + 1.0) + arrive, kind="stable")
+        by_instance = np.argsort(of.astype(np.uint16), kind="stable")
+        key = (of * (arrive.max() + 1.0) + arrive).take(by_instance)
+        order = by_instance.take(np.argsort(key, kind="stable"))
         return rows.take(order, axis=1), of.take(order)
 
     def _work(self, part: OperatorPart, n: int) -> Floats:
@@ -174,7 +178,8 @@ class RowGrain:
             return np.full(n, part.work.cost_s)
         self._at = (self._at * 25173 + 13849) & 0xFFFF
         noise = self._noise[self._at : self._at + n] if n <= _NOISE else np.resize(self._noise, n)
-        return part.work.cost_s * (1.0 + np.sqrt(3.0) * part.work.spread * noise)
+        found: Floats = part.work.cost_s * (1.0 + np.sqrt(3.0) * part.work.spread * noise)
+        return found
 
     def _serve(
         self,
@@ -205,30 +210,29 @@ class RowGrain:
         before = total - service
         apart = of * (total[-1] + begin.max() - begin.min() + 1.0)
         start = np.maximum.accumulate(begin - before + apart) - apart + before
-        done = start < to_s - from_s
-        n_done = int(np.count_nonzero(done))
-        finish = start[done] + service[done] + from_s
-        of_done = of[done]
+        ready = np.flatnonzero(start < to_s - from_s)
         if part.is_source:
             rows[_READ] = start + from_s
-        passed = rows[_DUE : _READ + 1, done]
+        finish = start.take(ready) + service.take(ready) + from_s
+        of_done = of.take(ready)
+        passed = rows[_DUE : _READ + 1].take(ready, axis=1)
         sent = [self._routes[e].send(of_done, room) for e in part.outputs]
         blocked_s = np.zeros(part.n)
         limit = _limit(sent, finish, of_done, part.n) if any(s.over for s in sent) else None
         if limit is not None:
-            position = np.arange(n_done) - _first(of_done, part.n)[of_done]
+            position = np.arange(ready.size) - _first(of_done, part.n)[of_done]
             keep = position < limit[of_done]
             stopped = np.bincount(of_done, minlength=part.n) > limit
-            done[np.flatnonzero(done)[~keep]] = False
             for s in sent:
                 s.keep(keep)
-            finish, of_done, passed = finish[keep], of_done[keep], passed[:, keep]
+            ready = ready[keep]
+            finish, of_done, passed = finish[keep], of_done[keep], passed.compress(keep, axis=1)
         count = np.bincount(of_done, minlength=part.n)
         last = np.cumsum(count) - 1
         has = count > 0
         free_after = free_before.copy()
         free_after[has] = finish[last[has]]
-        work_s = np.bincount(of_done, weights=service[done], minlength=part.n)
+        work_s = np.bincount(of_done, weights=service.take(ready), minlength=part.n)
         busy = work_s + np.maximum(free_before - from_s, 0.0) - np.maximum(free_after - to_s, 0.0)
         if limit is not None:
             blocked_s = np.where(stopped, np.maximum(to_s - np.maximum(free_after, from_s), 0.0), 0.0)
@@ -247,8 +251,10 @@ class RowGrain:
         if part.is_source:
             place.read = place.read + count
         else:
-            left = ~done
-            place.rows, place.of = rows[:, left], of[left]
+            waits = np.ones(of.size, dtype=np.bool_)
+            waits[ready] = False
+            left = np.flatnonzero(waits)
+            place.rows, place.of = rows.take(left, axis=1), of.take(left)
 
     def _pass_on(
         self,

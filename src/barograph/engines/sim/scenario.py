@@ -109,7 +109,7 @@ class Scenario:
     cycle_s: float = 10.0
     epoch_s: float = 60.0
     timeout_s: float = 30.0
-    step_s: float = 0.1
+    step_s: float = 0.25
     enforce: bool = True
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from barograph.engines.sim.layout import Floats
 from barograph.model import EdgeTraffic, Metrics, NodeMetrics, Snapshot, TopologyMetrics
 
 if TYPE_CHECKING:  # the engine hands itself over to be looked at
@@ -62,7 +63,7 @@ def _traffic(engine: "Simulator") -> tuple[EdgeTraffic, ...]:
     return tuple(found)
 
 
-def _topology_metrics(engine: "Simulator", pending: np.ndarray) -> tuple[TopologyMetrics, ...]:  # type: ignore[type-arg]
+def _topology_metrics(engine: "Simulator", pending: Floats) -> tuple[TopologyMetrics, ...]:
     backlog = np.zeros(len(engine.topologies))
     for part in engine.layout.operators:
         if part.is_source:
