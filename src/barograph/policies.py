@@ -16,7 +16,7 @@ from barograph.model import BadInput, MigrationMode
 from barograph.place import Placer
 from barograph.place.even import even
 from barograph.place.stay import stay
-from barograph.scale import CpuShare, Fixed, Measured, Scaler
+from barograph.scale import Adaptive, CpuShare, Fixed, Measured, Scaler
 
 STORM = "Storm's default"
 LIU = "Liu et al., adaptive online scheduling"
@@ -50,7 +50,7 @@ POLICIES: Mapping[str, Policy] = {
             "ours",
             "forecasts by what forecast best so far; CPU shares follow the load, instances follow where shares end",
             BestOf(),
-            CpuShare(),
+            Adaptive(),
             Shared(),
             even,
             Migrate(MigrationMode.WARM_CUT),

@@ -62,6 +62,11 @@ class Board:
         """The slot's number, -1 where there is no such slot now (its node or its worker is gone)."""
         return -1 if slot is None else self._slot_at.get((slot.node, slot.index), -1)
 
+    @cached_property
+    def held_now(self) -> frozenset[int]:
+        """Slots in which something runs at present."""
+        return frozenset(self.number(s) for s in set(self.now.placement.slots.values()))
+
     def slot(self, number: int) -> Slot:
         found = self._slots.get(number)
         if found is None:

@@ -5,7 +5,7 @@ number of instances than any share of the ideal split, and only while something 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -21,7 +21,7 @@ def even(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
     board = Board(now, allotment)
     everyone = crews(now, demand, board)
     for crew in everyone:  # what is alive keeps its slot until its own topology's turn
-        _book(board, crew, crew.present)
+        book(board, crew, crew.present)
     parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
     for crew in everyone:
         where, why = _deal(board, crew)
@@ -37,9 +37,12 @@ def even(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
     return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
 
 
-def _book(board: Board, crew: Crew, where: Whole) -> None:
-    for slot, count in Counter(where[where >= 0].tolist()).items():
-        board.take(slot, crew.number, count=count)
+def book(board: Board, crew: Crew, where: Whole) -> None:
+    """Take the seats of those that have a slot."""
+    slots, counts = np.unique(where[where >= 0], return_counts=True)
+    board.seats_left[slots] -= counts
+    if not board.shared:
+        board.owner[slots] = crew.number
 
 
 def _release(board: Board, slots: Sequence[int], held: dict[int, list[int]]) -> None:
@@ -55,7 +58,7 @@ def _deal(board: Board, crew: Crew) -> tuple[Whole, str]:
     for i, slot in enumerate(where.tolist()):
         if slot >= 0:
             held[slot].append(i)
-    free = _free_slots(board, crew, held)
+    free = free_slots(board, crew, held)
     target = min(wanted_workers(crew, board), len(free) + len(held))
     missing = [i for i, slot in enumerate(where.tolist()) if slot < 0]
     if len(held) < target or missing:
@@ -64,7 +67,7 @@ def _deal(board: Board, crew: Crew) -> tuple[Whole, str]:
         for slot in wrong:
             where[held.pop(slot)] = -1
         missing = [i for i, slot in enumerate(where.tolist()) if slot < 0]
-        free = _free_slots(board, crew, held)
+        free = free_slots(board, crew, held)
         target = min(wanted_workers(crew, board), len(free) + len(held))
     if missing:
         _deal_missing(board, crew, where, missing, sorted_slots(board, free), target - len(held))
@@ -72,15 +75,21 @@ def _deal(board: Board, crew: Crew) -> tuple[Whole, str]:
     return where, why
 
 
-def _deal_missing(board: Board, crew: Crew, where: Whole, missing: list[int], slots: list[int], workers: int) -> None:
+def _deal_missing(board: Board, crew: Crew, where: Whole, missing: list[int], slots: Whole, workers: int) -> None:
     """Instance i to new worker i mod k; a worker without seats is passed over; more workers where seats are short."""
-    seats = np.cumsum(board.seats_left[slots]) if slots else np.zeros(0)
-    enough = int(np.searchsorted(seats, len(missing))) + 1
+    enough = int(np.searchsorted(np.cumsum(board.seats_left[slots]), len(missing))) + 1
     ring = slots[: max(workers, enough)]
+    if len(ring) == 0:
+        return
+    dealt = ring[np.arange(len(missing)) % len(ring)]
+    if bool((np.bincount(dealt, minlength=len(board.seats_left)) <= board.seats_left).all()):
+        where[missing] = dealt
+        book(board, crew, dealt)
+        return
     turn = 0
     for i in missing:
         for step in range(len(ring)):
-            slot = ring[(turn + step) % len(ring)]
+            slot = int(ring[(turn + step) % len(ring)])
             if board.seats_left[slot] > 0:
                 where[i] = slot
                 board.take(slot, crew.number)
@@ -88,22 +97,23 @@ def _deal_missing(board: Board, crew: Crew, where: Whole, missing: list[int], sl
                 break
 
 
-def _free_slots(board: Board, crew: Crew, held: dict[int, list[int]]) -> list[int]:
-    """Slots with a seat in which this topology has nothing yet."""
-    found: list[int] = []
-    for node in board.allowed(crew.topology.name).tolist():
-        found += [s for s in board.open_to(crew.number, board.slots_of(node)).tolist() if s not in held]
-    return found
+def free_slots(board: Board, crew: Crew, held: Iterable[int]) -> Whole:
+    """Slots with a seat in which this topology has nothing yet, in the cluster's order."""
+    mine = np.zeros(len(board.names), dtype=np.bool_)
+    mine[board.allowed(crew.topology.name)] = True
+    fresh = np.ones(len(board.slot_node), dtype=np.bool_)
+    fresh[list(held)] = False
+    return board.open_to(crew.number, np.flatnonzero(mine[board.slot_node] & fresh))
 
 
-def sorted_slots(board: Board, free: Sequence[int]) -> list[int]:
+def sorted_slots(board: Board, free: Whole) -> Whole:
     """Nodes by free slots falling (ties by order), one slot of each node a round, slots rising."""
-    of_node: dict[int, list[int]] = defaultdict(list)
-    for slot in sorted(free):
-        of_node[int(board.slot_node[slot])].append(slot)
-    order = sorted(of_node, key=lambda n: (-len(of_node[n]), n))
-    rounds = max((len(s) for s in of_node.values()), default=0)
-    return [of_node[n][k] for k in range(rounds) for n in order if k < len(of_node[n])]
+    nodes = board.slot_node[free]
+    counts = np.bincount(nodes, minlength=len(board.names))
+    before = np.concatenate([[0], np.cumsum(counts)])
+    turn = np.arange(len(free)) - before[nodes]  # free is sorted by node: the how-manieth of its node
+    found: Whole = free[np.lexsort((nodes, -counts[nodes], turn))]
+    return found
 
 
 def _slots_off_the_ideal(held: dict[int, list[int]], instances: int, workers: int) -> list[int]:
