@@ -28,6 +28,11 @@ class EdgePart:
     grouping: Grouping
     selectivity: float
     weights: Floats
+    sticky: float = 0.0
+
+    def homes(self, senders: int) -> Ints:
+        """Where each sender's constant key goes."""
+        return np.arange(senders, dtype=np.intp) % len(self.weights)
 
     @property
     def copies(self) -> float:
@@ -120,6 +125,7 @@ class Layout:
                     edge.grouping,
                     flow.selectivity,
                     weights,
+                    flow.sticky if edge.grouping is Grouping.FIELDS else 0.0,
                 )
             )
         for operator in topology.operators:

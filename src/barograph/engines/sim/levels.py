@@ -1,7 +1,7 @@
 """All operators of one depth, and the edges that leave them, as arrays: what the coarse grain computes at once.
 
-Instances are numbered by place here: operators in order of depth, so that a level is one range. A direct edge counts
-as an even one: who gets more than others is then known to the fine grain only.
+Instances are numbered by place here: operators in order of depth, so that a level is one range. All senders of an
+edge count alike: that a key is one sender's own is known to the fine grain only.
 """
 
 from collections.abc import Sequence
@@ -120,11 +120,13 @@ def _joined(parts: list[Floats]) -> Floats:
 
 def _dealt(layout: Layout, edge: EdgePart) -> Floats:
     """The share of the edge's rows each target instance gets."""
-    if edge.grouping is not Grouping.DIRECT:
+    if edge.grouping is not Grouping.DIRECT and not edge.sticky:
         return edge.weights
-    n = len(edge.weights)
     senders = layout.operators[edge.source].n
-    return np.bincount(np.arange(senders) % n, minlength=n) / senders
+    dealt = np.bincount(edge.homes(senders), minlength=len(edge.weights)) / senders
+    constant = 1.0 if edge.grouping is Grouping.DIRECT else edge.sticky
+    found: Floats = (1.0 - constant) * edge.weights + constant * dealt
+    return found
 
 
 def _burst(layout: Layout, edge: EdgePart) -> Floats:

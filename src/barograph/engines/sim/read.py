@@ -1,62 +1,20 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
 import copy
+import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+from barograph.engines.sim.chain import chain
+from barograph.engines.sim.fields import MISSING, Fields
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
 from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
 from barograph.model.load import Load
 
-T = TypeVar("T")
 SOURCE_FIXED = "a source has one instance for each of its partitions"
-_MISSING = object()
-
-
-class Fields:
-    """A table being read: each field is taken once, and what is left over at the end is an error."""
-
-    def __init__(self, where: str, table: object) -> None:
-        require(isinstance(table, dict), f"{where} must be a table")
-        self.where = where
-        self._left: dict[str, Any] = dict(table)  # type: ignore[call-overload]
-
-    def take(self, name: str, kind: type | tuple[type, ...], default: Any = _MISSING) -> Any:
-        if name not in self._left:
-            require(default is not _MISSING, f"{self.where}: {name} is missing")
-            return default
-        value = self._left.pop(name)
-        wanted = kind if isinstance(kind, tuple) else (kind,)
-        ok = isinstance(value, wanted) and (not isinstance(value, bool) or bool in wanted)
-        names = " or ".join(
-            {"int": "whole number", "str": "text", "bool": "true or false"}.get(k.__name__, k.__name__)
-            for k in wanted
-            if k is not int or float not in wanted
-        )
-        require(ok, f"{self.where}: {name} must be a {names}, not {value!r}")
-        return value
-
-    def number(self, name: str, default: Any = _MISSING) -> Any:
-        return self.take(name, (float, int), default)
-
-    def tables(self, name: str, least: int = 0) -> list["Fields"]:
-        value = self.take(name, list, [])
-        require(len(value) >= least, f"{self.where}: {name} is missing")
-        return [Fields(f"{self.where}: {name}[{i}]", t) for i, t in enumerate(value)]
-
-    def done(self) -> None:
-        for name in self._left:
-            raise BadInput(f"{self.where}: unknown field {name!r}")
-
-    def made(self, make: Callable[..., T], **values: Any) -> T:
-        """Values check themselves; here they learn which file and table they are from."""
-        try:
-            return make(**values)
-        except BadInput as error:
-            raise BadInput(f"{self.where}: {error}") from None
 
 
 def read_scenario(path: Path, variant: str = "") -> Scenario:
@@ -95,7 +53,7 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
     for name, default in (
-        ("duration_s", _MISSING),
+        ("duration_s", MISSING),
         ("cycle_s", 10.0),
         ("epoch_s", 60.0),
         ("timeout_s", 30.0),
@@ -105,7 +63,7 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         require_positive(f"{where}: {name}", found[name])
     nodes = tuple(n for t in top.tables("nodes", 1) for n in _nodes(t))
     require_unique(f"{where}: nodes", (n.name for n in nodes))
-    workloads = tuple(_workload(t) for t in top.tables("topologies", 1))
+    workloads = tuple(_workload(t, found["duration_s"]) for t in top.tables("topologies", 1))
     require_unique(f"{where}: topologies", (w.topology.name for w in workloads))
     losses = tuple(_loss(t, nodes) for t in top.tables("losses"))
     reassign = top.take("reassign", dict, None)
@@ -156,7 +114,10 @@ def _nodes(t: Fields) -> list[Node]:
     return [t.made(Node, name=f"{name}-{i + 1}", **values) for i in range(count)]
 
 
-def _workload(t: Fields) -> Workload:
+def _workload(t: Fields, duration_s: float) -> Workload:
+    reference = t.take("chain", dict, None)
+    if reference is not None:
+        t = chain(Fields(f"{t.where}: chain", reference), t)
     operators, work = [], {}
     for each in t.tables("operators", 1):
         operator, its_work = _operator(each)
@@ -167,20 +128,16 @@ def _workload(t: Fields) -> Workload:
         edge, flow = _edge(each)
         edges.append(edge)
         flows.append(flow)
-    levels = []
-    for each in t.tables("levels"):
-        at_s, level = each.number("at_s"), each.take("level", int)
-        require_number(f"{each.where}: at_s", at_s)
-        require_whole(f"{each.where}: level", level, 1)
-        levels.append(LevelChange(float(at_s), level))
-        each.done()
+    level = t.take("level", int, 2)
+    events = t.take("events", dict, None)
+    levels = () if events is None else _events(Fields(f"{t.where}: events", events), level, duration_s)
     topology = t.made(
         Topology,
         name=t.take("name", str),
         operators=tuple(operators),
         edges=tuple(edges),
         workers=t.take("workers", int, None),
-        level=t.take("level", int, 2),
+        level=level,
         desired_nodes=t.take("desired_nodes", int, None),
         minimum_nodes=t.take("minimum_nodes", int, None),
         isolate_nodes=t.take("isolate_nodes", int, 0),
@@ -191,7 +148,29 @@ def _workload(t: Fields) -> Workload:
         has_load = work[operator.name].load is not None
         require(has_load or fed, f"{t.where}: operator {operator.name} has neither a load nor an edge that feeds it")
         require(not (has_load and fed), f"{t.where}: operator {operator.name} has a load and is fed by an edge too")
-    return Workload(topology, work, tuple(flows), tuple(levels))
+    return Workload(topology, work, tuple(flows), levels)
+
+
+def _events(t: Fields, calm: int, duration_s: float) -> tuple[LevelChange, ...]:
+    """priority.md: the share ``factor`` of consecutive periods are events; in them the topology has another level.
+
+    Period k (from 0) is one where floor((k+1) factor) > floor(k factor). The level changes after_s into it.
+    """
+    period_s, factor, level = t.number("period_s"), t.number("factor"), t.take("level", int, 1)
+    after_s = t.number("after_s", 0.0)
+    t.done()
+    require_positive(f"{t.where}: period_s", period_s)
+    require_number(f"{t.where}: factor", factor)
+    require(factor <= 1, f"{t.where}: factor must be at most 1, not {factor!r}")
+    require_number(f"{t.where}: after_s", after_s)
+    require_whole(f"{t.where}: level", level, 1)
+    found, present = [], calm
+    for k in range(math.ceil(duration_s / period_s)):
+        wanted = level if math.floor((k + 1) * factor + 1e-9) > math.floor(k * factor + 1e-9) else calm
+        if wanted != present:
+            found.append(LevelChange(k * period_s + after_s, wanted))
+            present = wanted
+    return tuple(found)
 
 
 def _operator(t: Fields) -> tuple[Operator, Work]:
@@ -232,6 +211,7 @@ def _edge(t: Fields) -> tuple[Edge, Flow]:
         selectivity=t.number("selectivity", 1.0),
         keys=t.take("keys", int, 1000),
         skew=t.number("skew", 0.0),
+        sticky=t.number("sticky", 0.0),
     )
     t.done()
     return edge, flow

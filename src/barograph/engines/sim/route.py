@@ -80,11 +80,14 @@ class Route:
         self._executed: Ints = old._executed if old is not None and fits else np.zeros(source.n, dtype=np.intp)
         self._turn: Ints = old._turn if old is not None and fits else np.arange(source.n) % target.n
         self._table: Ints | None = None
+        self._stuck: NDArray[np.bool_] | None = None
+        self._home = edge.homes(source.n)
         self._at = 1
         if edge.grouping is Grouping.FIELDS:
             mixed = zlib.crc32(f"{edge.index}/{target.n}".encode())
             rng = np.random.default_rng([seed, mixed, 2])
             self._table = rng.choice(target.n, size=2 * _TABLE, p=edge.weights)
+            self._stuck = rng.random(2 * _TABLE) < edge.sticky
 
     def send(self, of: Ints, room: Floats) -> Sent:
         """Rows are executed in the order given (by instance). Nothing is remembered until ``settle``."""
@@ -106,7 +109,7 @@ class Route:
         elif grouping is Grouping.DIRECT:
             target = out_of % self.n_target
         else:
-            target = self._keyed(out_of.size)
+            target = self._keyed(out_of)
         return Sent(self, of, row, target, room)
 
     def _rows_out(self, of: Ints) -> Ints:
@@ -119,12 +122,17 @@ class Route:
         out = np.floor((k + 1) * s + 1e-9) - np.floor(k * s + 1e-9)
         return np.repeat(np.arange(of.size), out.astype(np.intp))
 
-    def _keyed(self, n: int) -> Ints:
+    def _keyed(self, of: Ints) -> Ints:
         assert self._table is not None
-        if n > _TABLE:
-            return np.resize(self._table, n)
+        assert self._stuck is not None
+        n = of.size
         self._at = (self._at * 25173 + 13849) & 0xFFFF
-        return self._table[self._at : self._at + n]
+        at = slice(self._at, self._at + n)
+        target = self._table[at] if n <= _TABLE else np.resize(self._table, n)
+        if self.edge.sticky == 0.0:
+            return target
+        constant = self._stuck[at] if n <= _TABLE else np.resize(self._stuck, n)
+        return np.where(constant, self._home[of], target)
 
     def settle(self, sent: Sent, executed: Ints) -> None:
         """Remember what was really sent: where the round-robin stands, how many rows each instance executed."""
@@ -137,4 +145,7 @@ def _pair_shares(edge: EdgePart, n_source: int) -> Floats:
     if edge.grouping is Grouping.DIRECT:
         n = len(edge.weights)
         return np.eye(n)[np.arange(n_source) % n]
-    return np.broadcast_to(edge.weights, (n_source, len(edge.weights)))
+    shares = np.broadcast_to(edge.weights, (n_source, len(edge.weights)))
+    if edge.sticky:
+        shares = (1.0 - edge.sticky) * shares + edge.sticky * np.eye(len(edge.weights))[edge.homes(n_source)]
+    return shares

@@ -43,15 +43,19 @@ class Work:
 class Flow:
     """What an edge does: rows out for each row in; of fields, how many keys and their Zipf exponent.
 
-    keys 0: the exponent is over the receiving instances themselves, in a seeded order.
+    keys 0: the exponent is over the receiving instances themselves, in a seeded order. sticky: the share of rows whose
+    key is a constant of the sending instance (traffic.md: one half in the reference chain).
     """
 
     selectivity: float = 1.0
     keys: int = 1000
     skew: float = 0.0
+    sticky: float = 0.0
 
     def __post_init__(self) -> None:
         require_number("selectivity", self.selectivity)
+        require_number("sticky", self.sticky)
+        require(self.sticky <= 1, f"sticky must be at most 1, not {self.sticky!r}")
         require_whole("keys", self.keys)
         require_number("skew", self.skew)
 
