@@ -54,7 +54,7 @@ def house(
     """Where each instance of the topology is once the change holds; None where seats are missing.
 
     Whoever the plan does not place, and who is new or has lost its worker, goes where Spark's offers would put it:
-    to the worker with the most free seats, the first of equals.
+    to the worker with the most free seats; among equals node after node.
     """
     found: dict[Instance, Slot] = {}
     homeless = []
@@ -67,7 +67,8 @@ def house(
     if homeless:
         taken = Counter(s for i, s in placement.slots.items() if i.topology != topology.name)
         taken.update(found.values())
-        free = {slot: w.seats - taken[slot] for slot, w in sorted(workers.items())}
+        order = sorted(workers.items(), key=lambda x: (x[0].index, x[0].node))
+        free = {slot: w.seats - taken[slot] for slot, w in order}
         for instance in homeless:
             slot = max(free, key=lambda s: free[s], default=None)
             if slot is None or free[slot] <= 0:

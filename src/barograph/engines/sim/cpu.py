@@ -12,6 +12,18 @@ from barograph.engines.sim.layout import Floats, Ints
 _ROUNDS = 12
 
 
+_RAMP = 1.25  # who waited for room may find so much more of it next
+
+
+def wanted(waiting: Floats, arriving: Floats, passed: Floats, unit_s: Floats, dt_s: float) -> Floats:
+    """Cores each instance would use: for what waits and what keeps arriving, but not for what finds no room downstream.
+
+    passed: rows a second that found room, infinite where room was no matter.
+    """
+    found: Floats = np.minimum(waiting / dt_s + arriving, _RAMP * passed + 1.0 / dt_s) * unit_s
+    return found
+
+
 def speeds(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss: float) -> Floats:
     """Cores each instance may use now.
 

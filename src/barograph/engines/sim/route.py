@@ -36,13 +36,13 @@ class Sent:
         flat = np.bincount(self.pair, minlength=route.n_source * route.n_target)
         self.counts = flat.reshape(route.n_source, route.n_target)
 
-    def stuck(self, finish: Floats) -> Ints:
+    def stuck(self, came: Floats) -> Ints:
         """Executed rows that would send to a target after its room is used up, first come first served."""
         row = np.arange(self._rows_in) if self.row is None else self.row
         found = [np.empty(0, dtype=np.intp)]
         for j in np.flatnonzero(self.counts.sum(axis=0) > self._room):
             mine = row[self.target == j]
-            mine = mine[np.argsort(finish[mine], kind="stable")]
+            mine = mine[np.argsort(came[mine], kind="stable")]
             room = int(self._room[j])
             late = mine[room:]
             # a row whose first copy still found room is not stuck: else one that sends more than the room never moves

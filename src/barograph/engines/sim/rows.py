@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from barograph.engines.sim.calibration import Calibration
+from barograph.engines.sim.cpu import wanted
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
@@ -79,6 +80,7 @@ class RowGrain:
         self._unit_s += self._send_s
         self._waiting = np.zeros(n)
         self._arriving = np.zeros(n)  # rows a second in the last step
+        self._passed = np.full(n, np.inf)  # rows a second that had room downstream
         for o, part in enumerate(layout.operators):
             self._waiting[part.span] = np.bincount(self._places[o].of, minlength=part.n)
 
@@ -105,6 +107,7 @@ class RowGrain:
         room = hold - self._waiting + served * dt
         arrived = np.zeros(len(layout.instances))
         self._completed = np.zeros(len(layout.topologies))
+        passed = np.full(arrived.size, np.inf)
         for o in layout.order:
             part, place = layout.operators[o], self._places[o]
             if part.is_source:
@@ -119,9 +122,10 @@ class RowGrain:
                 rows, of = self._fresh(part, place, served[part.span] * dt)
             else:
                 rows, of = np.empty((4, 0)), np.empty(0, dtype=np.intp)
-            self._serve(part, place, rows, of, (from_s, to_s), speed, rate, room, arrived, tally)
+            self._serve(part, place, rows, of, (from_s, to_s), speed, rate, room, arrived, passed, tally)
         tally.arrived += arrived
         self._arriving = arrived / dt
+        self._passed = passed
         for o, part in enumerate(layout.operators):
             place = self._places[o]
             if part.is_source:
@@ -192,6 +196,7 @@ class RowGrain:
         rate: Floats,
         room: Floats,
         arrived: Floats,
+        through: Floats,
         tally: Tally,
     ) -> None:
         from_s, to_s = span_s
@@ -218,7 +223,8 @@ class RowGrain:
         passed = rows[_DUE : _READ + 1].take(ready, axis=1)
         sent = [self._routes[e].send(of_done, room) for e in part.outputs]
         blocked_s = np.zeros(part.n)
-        limit = _limit(sent, finish, of_done, part.n) if any(s.over for s in sent) else None
+        came = rows[_ARRIVE].take(ready)
+        limit = _limit(sent, came, of_done, part.n) if any(s.over for s in sent) else None
         if limit is not None:
             position = np.arange(ready.size) - _first(of_done, part.n)[of_done]
             keep = position < limit[of_done]
@@ -235,6 +241,7 @@ class RowGrain:
         work_s = np.bincount(of_done, weights=service.take(ready), minlength=part.n)
         busy = work_s + np.maximum(free_before - from_s, 0.0) - np.maximum(free_after - to_s, 0.0)
         if limit is not None:
+            through[part.span] = np.where(stopped, count / (to_s - from_s), np.inf)
             blocked_s = np.where(stopped, np.maximum(to_s - np.maximum(free_after, from_s), 0.0), 0.0)
         busy = np.clip(busy, 0.0, to_s - from_s)
         place.free_s = free_after
@@ -287,8 +294,7 @@ class RowGrain:
         place.inbox.append((rows, sent.target))
 
     def wanted(self, dt_s: float) -> Floats:
-        found: Floats = (self._waiting / dt_s + self._arriving) * self._unit_s / self._layout.clock
-        return found
+        return wanted(self._waiting, self._arriving, self._passed, self._unit_s / self._layout.clock, dt_s)
 
     def pending(self, now_s: float) -> Floats:  # noqa: ARG002
         return self._waiting.copy()
@@ -352,12 +358,12 @@ def _first(of: Ints, n: int) -> Ints:
     return found
 
 
-def _limit(sent: list[Sent], finish: Floats, of: Ints, n: int) -> Ints:
-    """How many rows each instance can end before it has to wait for room."""
+def _limit(sent: list[Sent], came: Floats, of: Ints, n: int) -> Ints:
+    """How many rows each instance can end before it has to wait for room: who came first is served first."""
     position = np.arange(of.size) - _first(of, n)[of]
     limit = np.full(n, np.iinfo(np.intp).max, dtype=np.intp)
     for s in sent:
-        stuck = s.stuck(finish)
+        stuck = s.stuck(came)
         if stuck.size:
             np.minimum.at(limit, of[stuck], position[stuck])
     return limit
