@@ -1,102 +1,237 @@
-"""Policies: each a name for one implementation per stage. This map is the only registry there is.
+"""Every policy there is: a name, whose it is, and one implementation per stage. This map is the only registry.
 
-A stage's options are the fields of its implementation; ``with_options`` sets them by name.
+The papers' policies move instances the way their systems did (migration.md's modes); the mode is an option of each,
+so that all can be compared under one.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import StrEnum
-from typing import ClassVar
+from collections.abc import Mapping
 
-from barograph.allot import Allotter, Shared
-from barograph.forecast import BestOf, Forecaster, LastValue, TrendOrParents
-from barograph.migrate import Migrator
+from barograph.allot import Dps, Isolation, Shared, Sps
+from barograph.forecast import BestOf, LastValue, NextWindow, TrendOrParents
 from barograph.migrate.plan import Migrate
 from barograph.model import BadInput, MigrationMode
-from barograph.place import Placer
+from barograph.place.dealt import dealt
 from barograph.place.even import even
+from barograph.place.few_disturbed import FewDisturbed
+from barograph.place.isolated import isolated
+from barograph.place.offline import Offline
+from barograph.place.online import Online
+from barograph.place.r_storm import r_storm
 from barograph.place.stay import stay
-from barograph.scale import Adaptive, CpuShare, Fixed, Measured, Scaler
+from barograph.place.t_storm import TStorm
+from barograph.policy import Policy, learned, options_of, with_options
+from barograph.scale import (
+    Adaptive,
+    CpuShare,
+    Fixed,
+    Measured,
+    Parallelism,
+    TrueRate,
+    equal_in_total,
+    mean_used,
+    peak_used,
+)
 
-STORM = "Storm's default"
-LIU = "Liu et al., adaptive online scheduling"
-
-
-@dataclass(frozen=True)
-class Policy:
-    """horizon_cycles: how far ahead it forecasts. cycle_s: how often it decides, unless its user says otherwise."""
-
-    name: str
-    paper: str
-    line: str
-    forecaster: Forecaster
-    scaler: Scaler
-    allotter: Allotter
-    placer: Placer
-    migrator: Migrator
-    horizon_cycles: int = 1
-    cycle_s: float = 10.0
-
-    STAGES: ClassVar[tuple[str, ...]] = ("forecaster", "scaler", "allotter", "placer", "migrator")
-
+__all__ = ["DEFAULT", "POLICIES", "Policy", "learned", "named", "options_of", "with_options"]
 
 DEFAULT = "adaptive"
 
-POLICIES: Mapping[str, Policy] = {
-    p.name: p
-    for p in (
-        Policy(
-            "adaptive",
-            "ours",
-            "forecasts by what forecast best so far; CPU shares follow the load, instances follow where shares end",
-            BestOf(),
-            Adaptive(),
-            Shared(),
-            even,
-            Migrate(MigrationMode.WARM_CUT),
-        ),
-        Policy(
-            "liu",
-            LIU,
-            "larger of trend and parents; CPU share per instance, smoothed",
-            TrendOrParents(),
-            CpuShare(),
-            Shared(),
-            even,
-            Migrate(MigrationMode.WORKER),
-        ),
-        Policy(
-            "fixed",
-            "Liu et al., R-Storm with a given declaration",
-            "CPU shares as declared or given, for the whole run",
-            LastValue(),
-            Fixed(),
-            Shared(),
-            even,
-            Migrate(MigrationMode.WORKER),
-        ),
-        Policy(
-            "even",
-            STORM,
-            "workers over nodes and instances over workers in rounds",
-            LastValue(),
-            Measured(),
-            Shared(),
-            even,
-            Migrate(MigrationMode.WORKER),
-        ),
-        Policy(
-            "spark",
-            "Spark alone",
-            "nothing is placed, scaled or limited: what a user has today",
-            LastValue(),
-            Measured(),
-            Shared(),
-            stay,
-            Migrate(),
-        ),
-    )
-}
+RESTART_APP, RESTART_QUERY = Migrate(MigrationMode.RESTART_APP), Migrate(MigrationMode.RESTART_QUERY)
+WORKER, BOUNDARY, WARM_CUT = (
+    Migrate(m) for m in (MigrationMode.WORKER, MigrationMode.BOUNDARY, MigrationMode.WARM_CUT)
+)
+
+# name, paper, what it does, forecaster, scaler, allotter, placer, migrator
+_ALL = (
+    Policy(
+        "adaptive",
+        "Barograph",
+        "the best forecaster so far; CPU shares follow the load, instances where shares end; few moves, little traffic",
+        BestOf(),
+        Adaptive(),
+        Shared(),
+        FewDisturbed(),
+        WARM_CUT,
+    ),
+    Policy(
+        "liu",
+        "Liu et al.",
+        "predicts by trend and parents; CPU share per instance, smoothed and enforced; few disturbed workers",
+        TrendOrParents(),
+        CpuShare(),
+        Shared(),
+        FewDisturbed(),
+        WORKER,
+    ),
+    Policy(
+        "autoscale",
+        "Kombi et al.",
+        "preventive parallelism by local and global activity; placed by r-storm",
+        NextWindow(),
+        Parallelism(),
+        Shared(),
+        r_storm,
+        RESTART_APP,
+    ),
+    Policy(
+        "true-rate",
+        "as Flink's autoscaler",
+        "instances by true processing rate, target utilisation and catch-up time; placed by r-storm",
+        LastValue(),
+        TrueRate(),
+        Shared(),
+        r_storm,
+        RESTART_QUERY,
+    ),
+    Policy(
+        "sps",
+        "Chakraborty",
+        "whole nodes by static priority, nobody starves while all minimums fit",
+        LastValue(),
+        Measured(),
+        Sps(),
+        dealt,
+        RESTART_QUERY,
+    ),
+    Policy(
+        "dps",
+        "Chakraborty",
+        "whole nodes by dynamic priority, a level is served in full before the next",
+        LastValue(),
+        Measured(),
+        Dps(),
+        dealt,
+        RESTART_QUERY,
+    ),
+    Policy(
+        "offline",
+        "Aniello et al.",
+        "placed by the topology's shape: next to the components that feed them",
+        LastValue(),
+        Measured(),
+        Shared(),
+        Offline(),
+        WORKER,
+    ),
+    Policy(
+        "online",
+        "Aniello et al.",
+        "placed by measured traffic, pair by pair, within load bounds",
+        LastValue(),
+        Measured(),
+        Shared(),
+        Online(),
+        WORKER,
+    ),
+    Policy(
+        "n-storm",
+        "N-Storm",
+        "moves single instances at the next boundary and stops nothing else; placed by t-storm",
+        LastValue(),
+        Measured(),
+        Shared(),
+        TStorm(),
+        BOUNDARY,
+    ),
+    Policy(
+        "even",
+        "Storm's default",
+        "workers over nodes and instances over workers in rounds",
+        LastValue(),
+        Measured(),
+        Shared(),
+        even,
+        WORKER,
+    ),
+    Policy(
+        "isolation",
+        "Storm's isolation",
+        "machines of one's own for topologies that ask for them, the rest even",
+        LastValue(),
+        Measured(),
+        Isolation(),
+        isolated,
+        WORKER,
+    ),
+    Policy(
+        "r-storm",
+        "Peng et al. 2015",
+        "placed by declared CPU and memory, each on the nearest node that has them; nothing enforced",
+        LastValue(),
+        Fixed(enforced=False),
+        Shared(),
+        r_storm,
+        WORKER,
+    ),
+    Policy(
+        "t-storm",
+        "Xu et al. 2014",
+        "placed by falling traffic, each where it adds least between nodes",
+        LastValue(),
+        Measured(),
+        Shared(),
+        TStorm(),
+        WORKER,
+    ),
+    Policy(
+        "fixed",
+        "Liu et al., baseline",
+        "CPU shares as given or declared, enforced for the whole run; placed by r-storm",
+        LastValue(),
+        Fixed(),
+        Shared(),
+        r_storm,
+        WORKER,
+    ),
+    Policy(
+        "fixed-mean",
+        "Liu et al., baseline",
+        "as fixed, each operator at its mean use in an unconstrained run",
+        LastValue(),
+        Fixed(),
+        Shared(),
+        r_storm,
+        WORKER,
+        learns=mean_used,
+        learns_from="even",
+    ),
+    Policy(
+        "fixed-peak",
+        "Liu et al., baseline",
+        "as fixed, each operator at its peak use in an unconstrained run",
+        LastValue(),
+        Fixed(),
+        Shared(),
+        r_storm,
+        WORKER,
+        learns=peak_used,
+        learns_from="even",
+    ),
+    Policy(
+        "fixed-equal",
+        "Liu et al., baseline",
+        "as fixed, each operator at what adaptive allotted to it in total",
+        LastValue(),
+        Fixed(),
+        Shared(),
+        r_storm,
+        WORKER,
+        learns=equal_in_total,
+        learns_from=DEFAULT,
+    ),
+    Policy(
+        "spark",
+        "Spark alone",
+        "nothing is placed, scaled or limited: what a user has today",
+        LastValue(),
+        Measured(),
+        Shared(),
+        stay,
+        RESTART_APP,
+    ),
+)
+
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in _ALL}
 
 
 def named(name: str) -> Policy:
@@ -104,65 +239,3 @@ def named(name: str) -> Policy:
     if found is None:
         raise BadInput(f"there is no policy {name!r}; there are {', '.join(POLICIES)}")
     return found
-
-
-def options_of(policy: Policy) -> dict[str, object]:
-    """Every option by its name, as it stands. One that several stages share (phi) is listed once."""
-    found: dict[str, object] = {"horizon_cycles": policy.horizon_cycles, "cycle_s": policy.cycle_s}
-    for stage in Policy.STAGES:
-        found |= dict(_options(getattr(policy, stage)))
-    return found
-
-
-def _options(stage: object) -> Iterator[tuple[str, object]]:
-    if not is_dataclass(stage):
-        return
-    for f in fields(stage):
-        value = getattr(stage, f.name)
-        if isinstance(value, tuple) and value and all(is_dataclass(v) for v in value):
-            for part in value:
-                yield from _options(part)
-        else:
-            yield f.name, value
-
-
-def with_options(policy: Policy, options: Mapping[str, object]) -> Policy:
-    """The policy with options set by name, in every stage that has one of that name."""
-    known = options_of(policy)
-    for name, value in options.items():
-        if name not in known:
-            raise BadInput(f"policy {policy.name} has no option {name!r}; it has {', '.join(sorted(known))}")
-        fitting = _fitting(f"option {name} of policy {policy.name}", known[name], value)
-        if name in ("horizon_cycles", "cycle_s"):
-            policy = replace(policy, **{name: fitting})  # type: ignore[arg-type]  # _fitting gave it that type
-            continue
-        changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in Policy.STAGES}
-        policy = replace(policy, **changed)  # type: ignore[arg-type]  # a stage stays what it was
-    return policy
-
-
-def _with_option(stage: object, name: str, value: object) -> object:
-    if not is_dataclass(stage) or isinstance(stage, type):
-        return stage
-    changes: dict[str, object] = {}
-    for f in fields(stage):
-        present = getattr(stage, f.name)
-        if f.name == name:
-            changes[name] = value
-        elif isinstance(present, tuple) and present and all(is_dataclass(v) for v in present):
-            changes[f.name] = tuple(_with_option(v, name, value) for v in present)
-    return replace(stage, **changes) if changes else stage
-
-
-def _fitting(what: str, present: object, value: object) -> object:
-    """The value in the type of the present one, or a clear refusal."""
-    if isinstance(present, StrEnum):
-        kind = type(present)
-        if not isinstance(value, str) or value not in set(kind):
-            raise BadInput(f"{what} must be one of {', '.join(kind)}, not {value!r}")
-        return kind(value)
-    if isinstance(present, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if present is not None and type(value) is not type(present):
-        raise BadInput(f"{what} must be like {present!r}, not {value!r}")
-    return value

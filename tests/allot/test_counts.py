@@ -1,10 +1,12 @@
 """Every row of the thesis's tables and of the specification, and the laws of both schedulers."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barograph.allot.counts import dps, sps
+from barograph.allot.counts import Given, dps, sps
 from barograph.model import BadInput
 
 SPS = {
@@ -53,7 +55,7 @@ def test_what_is_too_much_is_taken_from_the_smallest_fraction() -> None:
     assert dps(9, (10, 11, 15), (1, 1, 1)).given == (2, 3, 4)
 
 
-BAD = {
+BAD: dict[str, tuple[Callable[[], Given], str]] = {
     "minimum above desired": (lambda: sps(9, (4, 4), (5, 1), (1, 1)), "minimum 5 of topology 0 is above its desired 4"),
     "level 0": (lambda: dps(9, (4, 4), (1, 0)), "level of topology 1"),
     "empty cluster": (lambda: dps(0, (4, 4), (1, 1)), "nodes must be"),

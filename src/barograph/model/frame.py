@@ -17,6 +17,7 @@ from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Topology
 
 Matrix = NDArray[np.float64]
+NOTHING = 1e-9  # rows or seconds below this are rounding, not work: no ratio is taken of them
 LOOKBACK_CYCLES = 60  # how far "keep the last" looks back for a cycle in which the operator worked
 
 
@@ -140,7 +141,7 @@ class Frame:
 def mean_of_ratios(top: Matrix, bottom: Matrix, cycles: int) -> NDArray[np.float64]:
     """Mean over the last ``cycles`` of top / bottom, leaving out cycles where bottom is 0; with none left, the last
     ratio there was; NaN where there never was one. This is how the papers average."""
-    ratio = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+    ratio = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > NOTHING)
     recent = ratio[-cycles:]
     count = (~np.isnan(recent)).sum(axis=0)
     mean = np.nansum(recent, axis=0) / np.maximum(count, 1)
@@ -150,9 +151,9 @@ def mean_of_ratios(top: Matrix, bottom: Matrix, cycles: int) -> NDArray[np.float
 def ratio_of_sums(top: Matrix, bottom: Matrix, cycles: int) -> NDArray[np.float64]:
     """Sum of top over sum of bottom in the last ``cycles``: idle cycles weigh little. Empty as in mean_of_ratios."""
     below = bottom[-cycles:].sum(axis=0)
-    above = np.where(bottom[-cycles:] > 0, top[-cycles:], 0.0).sum(axis=0)
-    ratio = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
-    return np.where(below > 0, above / np.where(below > 0, below, 1.0), _last_number(ratio))
+    above = np.where(bottom[-cycles:] > NOTHING, top[-cycles:], 0.0).sum(axis=0)
+    ratio = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > NOTHING)
+    return np.where(below > NOTHING, above / np.where(below > NOTHING, below, 1.0), _last_number(ratio))
 
 
 def _last_number(ratio: Matrix) -> NDArray[np.float64]:

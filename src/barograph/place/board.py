@@ -19,6 +19,11 @@ NO_LIMIT = 1 << 40  # seats of a worker that counts none; no cluster has as many
 HAIR = 1e-6  # shares are sums of floats: a share more than this over the capacity is over
 
 
+def summed(where: Whole, weights: Real, count: int) -> Real:
+    """The sum of weights at each of ``count`` places."""
+    return np.bincount(where, weights=weights, minlength=count).astype(np.float64)
+
+
 class Board:
     """cpu_left and memory_left may go below 0 under placers that know no such limit; seats_left never does."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from barograph.place.board import Real
 from barograph.place.crew import Block, Crew
-from barograph.place.pairing import Index, Links, Pairs, falling
+from barograph.place.pairing import Links, Pairs, Part, falling
 
 
 def links_of(crew: Crew) -> Links:
@@ -55,27 +55,43 @@ def _column(block: Block, j: int) -> Real:
     return block.column(j)
 
 
-def pairs_of(crew: Crew) -> Pairs:
+def pairs_of(crew: Crew, load: Real) -> Pairs:
     """Every pair of instances that exchange rows, falling; ties by operators as listed, then by index."""
     between: dict[tuple[int, int], list[Block]] = defaultdict(list)
     for block in crew.blocks:
         if block.rows.size:
             between[min(block.source, block.target), max(block.source, block.target)].append(block)
-    return falling([_pairs(*ends, blocks) for ends, blocks in sorted(between.items())])
+    alike = alike_operators(crew, load)
+    return falling([_part(crew, *ends, blocks, alike) for ends, blocks in sorted(between.items())])
 
 
-def _pairs(low: int, high: int, blocks: list[Block]) -> Pairs:
-    first = blocks[0].rows if blocks[0].source == low else blocks[0].rows.T
-    rate = np.zeros(first.shape)
+def alike_operators(crew: Crew, load: Real) -> set[int]:
+    """First instances of operators whose instances cannot be told apart: equal load, equal traffic with everyone."""
+    found = {int(f) for f, c in zip(crew.start, crew.counts, strict=True) if _constant(load[f : f + c])}
+    for block in crew.blocks:
+        if block.x is None or block.z is None or not _constant(block.x):
+            found.discard(block.source)
+        if block.x is None or block.z is None or not _constant(block.z):
+            found.discard(block.target)
+    return found
+
+
+def _constant(values: Real) -> bool:
+    return len(values) == 0 or bool((values == values[0]).all())
+
+
+def _part(crew: Crew, low: int, high: int, blocks: list[Block], alike: set[int]) -> Part:
+    n, m = (int(crew.counts[crew.operator_of[start]]) for start in (low, high))
+    if low != high and {low, high} <= alike:
+        one = sum(float(b.rows[0, 0]) * b.scale for b in blocks)
+        if one <= 0:
+            n = m = 0
+        i, j = np.repeat(np.arange(low, low + n), m), np.tile(np.arange(high, high + m), n)
+        return Part(i.astype(np.int32), j.astype(np.int32), np.full(n * m, one), even=True)
+    rate = np.zeros((n, m))
     for block in blocks:
-        rate += block.rows * block.scale if block.source == low else block.rows.T * block.scale
+        rate += (block.rows if block.source == low else block.rows.T) * block.scale
     if low == high:
         rate = np.triu(rate + rate.T, 1)
     i, j = np.nonzero(rate > 0)
-    values = rate[i, j]
-    return _index(i, low), _index(j, high), values
-
-
-def _index(positions: np.ndarray[tuple[int, ...], np.dtype[np.int64]], start: int) -> Index:
-    found: Index = (positions + start).astype(np.int32)
-    return found
+    return Part((i + low).astype(np.int32), (j + high).astype(np.int32), rate[i, j])

@@ -13,7 +13,7 @@ EXACT_UP_TO = 160  # rows; the exact method grows with the cube of it
 
 def assign(worth: Real) -> Whole:
     """For each row its column, all different. -inf forbids a pair; a row that finds none gets -1. rows <= columns."""
-    rows, columns = worth.shape
+    rows = len(worth)
     if rows == 0:
         return np.zeros(0, dtype=np.int64)
     if rows > EXACT_UP_TO:

@@ -1,8 +1,9 @@
 """Online: placement by measured traffic (Aniello et al., 3.2).
 
 Per topology: instances into workers, then workers onto nodes, pair by pair in falling order of traffic. Bounds: M
-instances per worker, slots per node, load within the node's capacity, exactly min(W, E) workers. It knows no memory. It starts
-from nothing; before the result is compared with the present, nodes and workers are matched to those they resemble most.
+instances per worker, slots per node, load within the node's capacity, exactly min(W, E) workers. It knows no memory.
+It starts from nothing; before the result is compared with the present, its nodes and workers are matched to those they
+resemble most.
 """
 
 import math
@@ -14,14 +15,14 @@ import numpy as np
 from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
-from barograph.place.board import Board, Real, Whole, to_placement
+from barograph.place.board import Board, Real, Whole, summed, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.even import book
 from barograph.place.links import links_of, pairs_of
 from barograph.place.match import assign
 from barograph.place.measure import crossing
-from barograph.place.pairing import Bins, falling
-from barograph.place.spread import keep_where_possible, most_per_worker, slots_by_node
+from barograph.place.pairing import Bins, Part, falling
+from barograph.place.spread import OpenSlots, keep_where_possible, most_per_worker
 from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_workers
 
 
@@ -29,8 +30,8 @@ from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_wo
 class Online:
     """The Placer. alpha: from balanced (0) to lumped (1) workers.
 
-    nodes_to_use: how many nodes a topology is spread over, None for all it may use. spread: whether a node takes at most
-    ceil(workers / nodes) of its workers; without it everything is stacked on one node when slots and capacity are loose.
+    nodes_to_use: how many nodes a topology is spread over, None for all it may use. spread: whether a node takes at
+    most ceil(workers / nodes) of its workers; without it everything is stacked on one node when bounds are loose.
     """
 
     alpha: float = 0.0
@@ -68,36 +69,34 @@ class Online:
 
     def _place(self, board: Board, crew: Crew, load: Real, held_mhz: Real) -> Whole:
         nowhere = np.full(crew.size, -1, dtype=np.int64)
-        by_node = slots_by_node(board, crew)
-        nodes = self._nodes(by_node, board, held_mhz)
-        slots = sorted((int(board.seats_left[s]) for n in nodes for s in by_node[n]), reverse=True)
-        workers = min(wanted_workers(crew, board), len(slots))
+        slots = OpenSlots(board, crew)
+        nodes = self._nodes(slots, board, held_mhz)
+        seats = np.sort(slots.seats)[::-1]
+        workers = min(wanted_workers(crew, board), int(slots.count[nodes].sum()))
         if workers == 0:
             return nowhere
         left_mhz = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
-        group, traffic = self._into_workers(crew, load, workers, slots, float(left_mhz[nodes].max()))
-        on_node = self._onto_nodes(group, traffic, load, nodes, by_node, board, held_mhz)
-        on_node = _matched_nodes(board, crew, group, on_node, load, by_node, left_mhz)
-        return _into_slots(board, crew, group, on_node, by_node)
+        group, traffic = self._into_workers(crew, load, workers, seats, float(left_mhz[nodes].max()))
+        on_node = self._onto_nodes(group, traffic, load, nodes, slots, board, held_mhz)
+        on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
+        return _into_slots(board, crew, group, on_node, slots)
 
-    def _nodes(self, by_node: dict[int, list[int]], board: Board, held_mhz: Real) -> list[int]:
+    def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
         """The nodes to use; if not all, those with most capacity left."""
-        nodes = sorted(by_node)
+        nodes = slots.nodes
         if self.nodes_to_use is None or self.nodes_to_use >= len(nodes):
             return nodes
         left = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
         return sorted(sorted(nodes, key=lambda n: (-left[n], n))[: self.nodes_to_use])
 
-    def _into_workers(
-        self, crew: Crew, load: Real, workers: int, seats: list[int], capacity: float
-    ) -> tuple[Whole, Real]:
+    def _into_workers(self, crew: Crew, load: Real, workers: int, seats: Whole, capacity: float) -> tuple[Whole, Real]:
         """Phase 1: the worker of each instance (-1: none), and the traffic between workers."""
-        room = np.array(seats[:workers], dtype=np.int64)
+        room = seats[:workers]
         most = np.minimum(room, most_per_worker(crew.size, workers, self.alpha))
         if most.sum() < crew.size:
             most = room  # seats are hard, M is a wish
         bins = Bins(load, most, np.full(workers, capacity), np.zeros(workers), links_of(crew))
-        bins.take_pairs(pairs_of(crew))
+        bins.take_pairs(pairs_of(crew, load))
         bins.place_rest()
         bins.fill_empty()
         group = np.maximum(bins.home, -1)
@@ -116,15 +115,15 @@ class Online:
         traffic: Real,
         load: Real,
         nodes: list[int],
-        by_node: dict[int, list[int]],
+        slots: OpenSlots,
         board: Board,
         held_mhz: Real,
     ) -> Whole:
         """Phase 2: the node of each worker (-1: none)."""
         workers = len(traffic)
         used = np.bincount(group[group >= 0], minlength=workers) > 0
-        weight = np.bincount(group[group >= 0], weights=load[group >= 0], minlength=workers)
-        open_slots = np.array([len(by_node[n]) for n in nodes], dtype=np.int64)
+        weight = summed(group[group >= 0], load[group >= 0], workers)
+        open_slots = slots.count[nodes]
         most = np.minimum(open_slots, math.ceil(workers / len(nodes))) if self.spread else open_slots
         if most.sum() < workers:
             most = open_slots
@@ -133,7 +132,7 @@ class Online:
         everyone = slice(0, workers)
         bins = Bins(weight, most, capacity, held_mhz[here], lambda w: [(everyone, traffic[w])])
         i, j = np.nonzero(np.triu(traffic, 1) > 0)
-        bins.take_pairs(falling([(i.astype(np.int32), j.astype(np.int32), traffic[i, j])]))
+        bins.take_pairs(falling([Part(i.astype(np.int32), j.astype(np.int32), traffic[i, j])]))
         bins.place_rest()
         return np.where((bins.home >= 0) & used, here[bins.home], -1)
 
@@ -146,21 +145,22 @@ def load_mhz(board: Board, crew: Crew) -> Real:
 
 
 def _matched_nodes(
-    board: Board, crew: Crew, group: Whole, on_node: Whole, load: Real, by_node: dict[int, list[int]], left_mhz: Real
+    board: Board, crew: Crew, group: Whole, on_node: Whole, load: Real, slots: OpenSlots, left_mhz: Real
 ) -> Whole:
     """Swap whole nodes for those that hold most of the same instances already, where these have the room."""
     present = np.where(crew.present >= 0, board.slot_node[crew.present], -1)
     target = np.where(group >= 0, on_node[group], -1)
     if not ((present >= 0) & (target >= 0)).any():
         return on_node
-    bins, nodes = np.unique(on_node[on_node >= 0]), np.array(sorted(by_node))
+    bins, nodes = np.unique(on_node[on_node >= 0]), np.array(slots.nodes)
     worth = np.zeros((len(bins), len(nodes)))
     both = (target >= 0) & np.isin(present, nodes)
     np.add.at(worth, (np.searchsorted(bins, target[both]), np.searchsorted(nodes, present[both])), 1.0)
     weight = np.array([load[target == n].sum() for n in bins])
     workers = np.array([(on_node == n).sum() for n in bins])
-    slots = np.array([len(by_node[n]) for n in nodes.tolist()])
-    worth[(weight[:, None] > left_mhz[nodes][None, :] + 1e-6) | (workers[:, None] > slots[None, :])] = -np.inf
+    worth[
+        (weight[:, None] > left_mhz[nodes][None, :] + 1e-6) | (workers[:, None] > slots.count[nodes][None, :])
+    ] = -np.inf
     found = assign(worth)
     if (found < 0).any():
         return on_node
@@ -168,7 +168,7 @@ def _matched_nodes(
     return np.array([new.get(n, -1) for n in on_node.tolist()], dtype=np.int64)
 
 
-def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, by_node: dict[int, list[int]]) -> Whole:
+def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, slots: OpenSlots) -> Whole:
     """Workers into their nodes' slots, each where most of its instances are already."""
     where = np.full(crew.size, -1, dtype=np.int64)
     members: dict[int, list[int]] = defaultdict(list)
@@ -178,19 +178,20 @@ def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, by_node:
     for node, items in members.items():
         mine = np.unique(group[items])
         local = np.searchsorted(mine, group[items])
-        slots = by_node[node]
+        places = slots.of(node)
         size = np.bincount(local, minlength=len(mine))
-        place = keep_where_possible(local, slots, crew.present[items], size, board.seats_left[slots])
+        place = keep_where_possible(local, places, crew.present[items], size, board.seats_left[places])
         where[items] = place[local]
-    _seat_the_rest(board, where, [s for slots in by_node.values() for s in slots])
+    if board.shared:
+        _seat_the_rest(board, where, [s for node in slots.nodes for s in slots.of(node)])
     return where
 
 
 def _seat_the_rest(board: Board, where: Whole, slots: list[int]) -> None:
-    """Workers of unequal seats may leave a group without one that holds it whole: its instances take what seats there are."""
+    """Unequal seats may leave a group without a worker that holds it whole: its instances take what seats there are."""
     taken = np.bincount(where[where >= 0], minlength=len(board.seats_left))
     for i in np.flatnonzero(where < 0).tolist():
         free = next((s for s in slots if taken[s] < board.seats_left[s]), None)
-        if free is not None and board.shared:
+        if free is not None:
             where[i] = free
             taken[free] += 1

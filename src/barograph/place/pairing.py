@@ -9,6 +9,7 @@ judged in a few additions. Pairs that change nothing, which is nearly all of the
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,23 @@ from barograph.place.board import HAIR, Real, Whole
 
 Links = Callable[[int], Sequence[tuple[slice, Real]]]
 Index = NDArray[np.int32]
-Pairs = tuple[Index, Index, Real]  # i, j, traffic
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """i, j and their traffic, falling. even: ranges of equal traffic between items that are alike within each side:
+    of equal load and equal links. Such pairs differ only by their bins, so they are judged once for each two bins.
+    """
+
+    i: Index
+    j: Index
+    rate: Real
+    even: tuple[tuple[int, int], ...] = ()
+
 
 HOPELESS = -2  # an item that fits no bin
 LARGEST_RUN = 1 << 15
+NARROW = 256  # even ranges of fewer columns gain nothing from being judged by bins
 
 
 class Bins:
@@ -34,6 +48,7 @@ class Bins:
         self.affinity = np.zeros((len(most), len(load)))
         self.typical = float(load.mean()) if len(load) else 0.0
         self.hair = 0.0
+        self._spare_bin: int | None = None
         self._loads: list[float] = load.tolist()
 
     def put(self, i: int, b: int) -> None:
@@ -44,6 +59,7 @@ class Bins:
         if a >= 0:
             self.count[a] -= 1
             self.bin_load[a] -= self._loads[i]
+        self._spare_bin = None
         self.home[i] = b
         self.count[b] += 1
         self.bin_load[b] += self._loads[i]
@@ -61,23 +77,69 @@ class Bins:
 
     def take_pairs(self, pairs: Pairs) -> None:
         """One pass over the pairs. The result is that of judging them one by one."""
-        i, j, rate = pairs
-        self.hair = 1e-9 * (float(rate[0]) if len(rate) else 0.0)
+        i, j, rate = pairs.i, pairs.j, pairs.rate
+        if len(i) == 0:
+            return
+        self.hair = 1e-9 * float(rate[0])
+        if self.most.max() <= 1:  # nothing can be together, so no way is better than another
+            seen, first_seen = np.unique(np.stack([i, j], axis=1), return_index=True)
+            for k in seen[np.argsort(first_seen)].tolist():
+                self._alone(k)
+            return
+        ranges = iter((*pairs.even, (len(i), len(i))))
+        start, stop = next(ranges)
         at, run = 0, 64
         while at < len(i):
-            a, b = int(self.home[i[at]]), int(self.home[j[at]])
-            if a == -1 or b == -1:
+            while at >= stop and start < len(i):
+                start, stop = next(ranges)
+            if self.home[i[at]] == -1 or self.home[j[at]] == -1:
                 self._settle(int(i[at]), int(j[at]), float(rate[at]))
                 at += 1
                 continue
-            end = min(at + run, len(i))
-            first = self._first_change(i[at:end], j[at:end], rate[at:end])
+            if start <= at < stop:
+                end, first = self._first_in_even(pairs, start, at, stop, run)
+            else:
+                end = min(at + run, len(i))
+                first = self._first_change(i[at:end], j[at:end], rate[at:end])
             if first is None:
                 at, run = end, min(run * 2, LARGEST_RUN)
                 continue
             at += first
             self._settle(int(i[at]), int(j[at]), float(rate[at]))
-            at, run = at + 1, max(64, run // 4)
+            at, run = at + 1, max(64, 2 * first)
+
+    def _first_in_even(self, pairs: Pairs, start: int, at: int, stop: int, run: int) -> tuple[int, int | None]:
+        """As ``_first_change``, for whole rows of an even range: how far it looked, and the first pair that changes.
+
+        An even range is every item of one operator with every item of another, in order, so it has rows.
+        """
+        i, j, rate = pairs.i, pairs.j, pairs.rate
+        high = np.arange(j[start], j[stop - 1] + 1)
+        rows = max(1, run // len(high))
+        end = min(stop, start + ((at - start) // len(high) + rows) * len(high))
+        low = np.arange(i[at], i[end - 1] + 1)
+        home_i, home_j = self.home[low], self.home[high]
+        unset = home_i.min() < 0 or home_j.min() < 0
+        a, some_i = self._one_of_each(low, home_i)
+        b, some_j = self._one_of_each(high, home_j)
+        if unset or len(a) * len(b) >= end - at:
+            end = min(end, at + run)
+            return end, self._first_change(i[at:end], j[at:end], rate[at:end])
+        changes = np.zeros((len(self.most), len(self.most)), dtype=np.bool_)
+        grid = (np.repeat(some_i, len(b)), np.tile(some_j, len(a)))
+        better = self._better(*grid, np.full(len(grid[0]), rate[at]), np.repeat(a, len(b)), np.tile(b, len(a)))
+        if not better.any():
+            return end, None
+        changes[np.repeat(a, len(b)), np.tile(b, len(a))] = better
+        flags = changes[self.home[i[at:end]], self.home[j[at:end]]]
+        return end, int(flags.argmax()) if flags.any() else None
+
+    def _one_of_each(self, items: Whole, homes: Whole) -> tuple[Whole, Whole]:
+        """The bins in use, and one item of each."""
+        some = np.full(len(self.most), -1, dtype=np.int64)
+        some[homes] = items
+        bins = np.flatnonzero(some >= 0)
+        return bins, some[bins]
 
     def place_rest(self) -> None:
         """Items that exchange nothing, or found no room in their turn: heaviest first, each to the least loaded bin."""
@@ -130,7 +192,9 @@ class Bins:
             self.home[i] = HOPELESS
 
     def _spare(self) -> int:
-        return self.least_loaded(1, self.typical)
+        if self._spare_bin is None:
+            self._spare_bin = self.least_loaded(1, self.typical)
+        return self._spare_bin
 
     def _best_way(self, i: int, j: int, rate: float, a: int, b: int) -> tuple[int, int] | None:
         """The best of the ways for a pair of which at least one has a bin; None where none is possible."""
@@ -175,7 +239,7 @@ class Bins:
         changes = self._better(i, j, rate, a, b)
         return int(changes.argmax()) if changes.any() else None
 
-    def _better(self, i: Index, j: Index, rate: Real, a: Whole, b: Whole) -> NDArray[np.bool_]:
+    def _better(self, i: Index | Whole, j: Index | Whole, rate: Real, a: Whole, b: Whole) -> NDArray[np.bool_]:
         """Which pairs have a possible way strictly better than staying; the nine ways of ``_best_way`` as arrays."""
         near = self.affinity
         same = a == b
@@ -186,7 +250,7 @@ class Bins:
         li, lj = self.load[i], self.load[j]
         room_a, room_b = self.capacity[a] - self.bin_load[a], self.capacity[b] - self.bin_load[b]
         apart = ~same
-        found = apart & (ib + ja > kept) & (lj - li <= room_a) & (li - lj <= room_b)
+        found: NDArray[np.bool_] = apart & (ib + ja > kept) & (lj - li <= room_a) & (li - lj <= room_b)
         found |= apart & (ib + jb + rate > kept) & (self.count[b] < self.most[b]) & (li <= room_b)
         found |= apart & (ia + ja + rate > kept) & (self.count[a] < self.most[a]) & (lj <= room_a)
         spare = self._spare()
@@ -204,12 +268,39 @@ class Bins:
         return found
 
 
-def falling(parts: Sequence[Pairs]) -> Pairs:
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Pairs between two operators, in any order. even: they have one traffic, and the items of each side are alike."""
+
+    i: Index
+    j: Index
+    rate: Real
+    even: bool = False
+
+
+def falling(parts: Sequence[Part]) -> Pairs:
     """All pairs in falling order of traffic; those of equal traffic stay in the order in which they are given."""
+    parts = [part for part in parts if len(part.i)]
     if not parts:
         none = np.zeros(0, dtype=np.int32)
-        return none, none, np.zeros(0)
-    i, j = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    rate = np.concatenate([p[2] for p in parts])
-    order = np.argsort(-rate, kind="stable")
-    return i[order], j[order], rate[order]
+        return Pairs(none, none, np.zeros(0))
+    if all(part.even for part in parts):  # a sort of parts is a sort of pairs
+        parts = sorted(parts, key=lambda part: -float(part.rate[0]))
+    i, j = np.concatenate([part.i for part in parts]), np.concatenate([part.j for part in parts])
+    rate = np.concatenate([part.rate for part in parts])
+    if not bool((rate[1:] <= rate[:-1]).all()):
+        order = np.argsort(-rate, kind="stable")
+        i, j, rate = i[order], j[order], rate[order]
+    return Pairs(i, j, rate, tuple(sorted(_even_ranges(parts, rate))))
+
+
+def _even_ranges(parts: Sequence[Part], rate: Real) -> list[tuple[int, int]]:
+    """Where the even parts ended up: a stable sort keeps each in one piece."""
+    found = []
+    for k, part in enumerate(parts):
+        if part.even and part.j.max() - part.j.min() >= NARROW:
+            one = float(part.rate[0])
+            before = sum(int((p.rate == one).sum()) for p in parts[:k])
+            start = int(np.searchsorted(-rate, -one)) + before
+            found.append((start, start + len(part.i)))
+    return found

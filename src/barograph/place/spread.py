@@ -1,7 +1,6 @@
 """The bound on instances per worker (M), and slots for a topology that is placed from nothing. Shared by placers."""
 
 import math
-from collections import defaultdict
 
 import numpy as np
 
@@ -17,23 +16,34 @@ def most_per_worker(instances: int, workers: int, alpha: float) -> int:
     return math.floor(least + alpha * (instances - workers + 1 - least) + 0.5)
 
 
-def slots_by_node(board: Board, crew: Crew) -> dict[int, list[int]]:
-    """Node -> its slots open to the topology: its own first, then those nobody holds now, then the rest."""
-    held_now = board.held_now
-    own = set(crew.present.tolist())
-    found: dict[int, list[int]] = defaultdict(list)
-    for slot in free_slots(board, crew, ()).tolist():
-        found[int(board.slot_node[slot])].append(slot)
-    for slots in found.values():
-        slots.sort(key=lambda s: (s not in own, s in held_now, s))
-    return dict(found)
+class OpenSlots:
+    """The slots open to a topology, node by node; each node's are looked up only when asked for."""
 
+    def __init__(self, board: Board, crew: Crew) -> None:
+        free = free_slots(board, crew, ())
+        self.board = board
+        self.count: Whole = np.bincount(board.slot_node[free], minlength=len(board.names))
+        self.nodes: list[int] = np.flatnonzero(self.count).tolist()
+        self.seats: Whole = board.seats_left[free]
+        self._free, self._first = free, np.concatenate([[0], np.cumsum(self.count)])
+        self._own = set(crew.present.tolist())
 
-def in_rounds(slots: dict[int, list[int]], wanted: int) -> list[int]:
-    """The first ``wanted`` slots, one of each node a round."""
-    rounds = max((len(s) for s in slots.values()), default=0)
-    dealt = [slots[n][k] for k in range(rounds) for n in sorted(slots) if k < len(slots[n])]
-    return dealt[:wanted]
+    def of(self, node: int) -> list[int]:
+        """Its own first, then those nobody holds now, then the rest."""
+        slots = self._free[self._first[node] : self._first[node + 1]].tolist()
+        return sorted(slots, key=lambda s: (s not in self._own, s in self.board.held_now, s))
+
+    def in_rounds(self, wanted: int) -> list[int]:
+        """The first ``wanted`` slots, one of each node a round."""
+        found: list[int] = []
+        turn = 0
+        slots: dict[int, list[int]] = {}
+        while len(found) < min(wanted, len(self._free)):
+            for node in self.nodes:
+                if turn < self.count[node] and len(found) < wanted:
+                    found.append(slots.setdefault(node, self.of(node))[turn])
+            turn += 1
+        return found
 
 
 def keep_where_possible(group_of: Whole, places: list[int], present: Whole, size: Whole, room: Whole) -> Whole:
@@ -42,6 +52,8 @@ def keep_where_possible(group_of: Whole, places: list[int], present: Whole, size
     group_of: group of each instance. present: its place now. size: instances of each group, room: seats of each place.
     """
     column = {place: k for k, place in enumerate(places)}
+    if not any(place in column for place in present.tolist()) and bool((size.max(initial=0) <= room).all()):
+        return np.array(places[: len(size)], dtype=np.int64)
     worth = np.zeros((len(size), len(places)))
     for group, place in zip(group_of.tolist(), present.tolist(), strict=True):
         if group >= 0 and place in column:

@@ -29,10 +29,11 @@ from barograph.scale.smooth import allotted, hold
 class Adaptive:
     """theta_pct: granularity of shares; None: 20, or a twelfth of the largest node if that is less.
 
-    phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares are to clear a backlog;
-    lasting_cycles: in which the present instances may take to clear it before more are wanted. utilisation: part of its share an instance is meant to use, the rest is headroom. patience_cycles: how long a
-    stateful operator must want more instances. low, low_cycles: below which load, and for how long, before an
-    operator gives up instances. rest_cycles: between two changes of a topology's parallelism.
+    phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares are to clear a backlog.
+    lasting_cycles: which the present instances may take to clear it before more are wanted. utilisation: part of its
+    share an instance is meant to use, the rest is headroom. patience_cycles: how long a stateful operator must want
+    more instances. low, low_cycles: below which load, and for how long, before an operator gives up instances.
+    rest_cycles: between two changes of a topology's parallelism.
     """
 
     theta_pct: float | None = None
@@ -115,7 +116,7 @@ class Adaptive:
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
             return self._unknown(now, topology, operator, before, need), float(need.rows.sum())
-        degree, wanted, why = growth.decide(topology, operator, need, before)
+        degree, wanted, why = growth.decide(topology, operator, need)
         r_pct = need.r_pct if degree == len(need.rows) else np.full(degree, float(need.r_pct.sum()) / degree)
         r_pct = np.minimum(r_pct, need.limit_pct)
         theta = self._theta_pct(now)

@@ -41,7 +41,7 @@ class CpuShare:
         self, now: Snapshot, topology: str, operator: Operator, psi: float, cost_s: float, before: OperatorDemand | None
     ) -> OperatorDemand:
         most = operator.max_parallelism or operator.parallelism
-        instances = bounded(operator, most) if self.at_maximum else operator.parallelism
+        instances = bounded(now, operator, most) if self.at_maximum else operator.parallelism
         held_before = before.held_pct[0] if before is not None and len(before.held_pct) == instances else None
         if np.isfinite(cost_s):
             r_pct = 100.0 * psi * cost_s / (instances * now.cycle_s)

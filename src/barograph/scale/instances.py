@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Operator, OperatorDemand, Snapshot
-from barograph.scale.protocol import bounded, ceil
+from barograph.model import Cycle, Operator, Snapshot
+from barograph.scale.protocol import bounded, ceil, most_instances, total_seats
 from barograph.scale.rest import changed_within
 
 
@@ -17,9 +17,9 @@ class Need:
 
     arriving: rows expected to be sent to it. rows: to be executed by each instance. backlog: rows waiting now.
     lasting_rows: as ``rows``, but with the backlog spread over a longer time: what instances are counted for, so that
-    the backlog of one pause does not call for the next change. kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance
-    busy. limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall
-    unevenly.
+    the backlog of one pause does not call for the next change.
+    kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance busy.
+    limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall unevenly.
     """
 
     arriving: float
@@ -81,6 +81,7 @@ class Need:
 class Growth:
     """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision."""
 
+    now: Snapshot
     free_seats: int
     resting: Mapping[str, bool]
     history: Sequence[Cycle] = field(repr=False)
@@ -93,15 +94,21 @@ class Growth:
     ) -> "Growth":
         running = sum(o.parallelism for t in now.topologies for o in t.operators)
         resting = {t.name: changed_within(history, now, t.name, rest_cycles) for t in now.topologies}
-        return Growth(_seats(now) - running, resting, history, patience_cycles, low_cycles)
+        seats = total_seats(now)
+        return Growth(
+            now,
+            most_instances(now) if seats is None else seats - running,
+            resting,
+            history,
+            patience_cycles,
+            low_cycles,
+        )
 
-    def decide(
-        self, topology: str, operator: Operator, need: Need, before: OperatorDemand | None
-    ) -> tuple[int, int, str]:
+    def decide(self, topology: str, operator: Operator, need: Need) -> tuple[int, int, str]:
         """Instances it gets now, instances it wants, and why."""
         present = operator.parallelism
         wanted, why = need.wanted()
-        allowed = bounded(operator, wanted)
+        allowed = bounded(self.now, operator, wanted)
         if allowed == present:
             return (
                 present,
@@ -111,18 +118,12 @@ class Growth:
         if self.resting[topology]:
             return present, wanted, f"{why}; resting after a change"
         if allowed > present:
-            return self._grow(topology, operator, allowed, wanted, why, before)
+            return self._grow(topology, operator, allowed, wanted, why)
         return self._shrink(topology, operator, allowed, wanted, why)
 
-    def _grow(
-        self, topology: str, operator: Operator, allowed: int, wanted: int, why: str, before: OperatorDemand | None
-    ) -> tuple[int, int, str]:
+    def _grow(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> tuple[int, int, str]:
         present = operator.parallelism
-        if (
-            operator.stateful
-            and before is not None
-            and not self._lasted(topology, operator, self.patience_cycles, more=True)
-        ):
+        if operator.stateful and not self._lasted(topology, operator, self.patience_cycles, more=True):
             return present, wanted, f"{why}; repartitioned only when that lasts {self.patience_cycles} cycles"
         degree = min(allowed, present + max(0, self.free_seats))
         if degree == present:
@@ -152,12 +153,3 @@ class Growth:
             and d.wanted != d.parallelism
             for d in demands
         )
-
-
-def _seats(now: Snapshot) -> int:
-    """Seats of the live workers; where workers are started as they are needed, of all slots."""
-    if now.workers and now.shared_workers:
-        return sum(w.seats for w in now.workers)
-    if any(n.seats is None for n in now.nodes):
-        return 1 << 40
-    return sum((n.seats or 0) * n.slots for n in now.nodes)

@@ -15,6 +15,7 @@ from enum import StrEnum
 import numpy as np
 
 from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
+from barograph.model.frame import NOTHING
 from barograph.scale.activity import Activity, Thresholds, capacity_drift, new_degree
 from barograph.scale.measured import reckoned_pct
 from barograph.scale.protocol import bounded
@@ -85,7 +86,7 @@ class Parallelism:
             held_still = resting[topology_name] or (
                 "sources are not scaled" if frame.sources[i] and not self.scale_sources else ""
             )
-            degrees[i] = operator.parallelism if held_still else self._degree(operator, e)
+            degrees[i] = operator.parallelism if held_still else self._degree(now, operator, e)
             shares = reckoned_pct(history, now, topology_name, operator, degrees[i], window)
             found[topology_name, operator_name] = OperatorDemand(
                 topology_name,
@@ -93,7 +94,7 @@ class Parallelism:
                 degrees[i],
                 shares,
                 shares,
-                self._degree(operator, e),
+                self._degree(now, operator, e),
                 self._why(f"{topology_name}/{operator_name}", local[i], e, degrees[i], held_still),
             )
         order = [(t.name, o.name) for t in now.topologies for o in t.operators]
@@ -136,7 +137,7 @@ class Parallelism:
         pick = max if self.combine is Combine.MAX else min
         return replace(local[i], input_rows=pick(local[i].input_rows, output))
 
-    def _degree(self, operator: Operator, e: Estimates) -> int:
+    def _degree(self, now: Snapshot, operator: Operator, e: Estimates) -> int:
         if e.capacity_rows <= 0:
             return operator.parallelism
         degree = new_degree(
@@ -148,7 +149,7 @@ class Parallelism:
             Thresholds(self.theta_min, self.theta_max),
             self.aim_at_theta_max,
         )
-        return bounded(operator, degree)
+        return bounded(now, operator, degree)
 
     def _why(self, about: str, local: Estimates, e: Estimates, degree: int, held_still: str) -> Reason:
         activity = Thresholds(self.theta_min, self.theta_max).activity(e.level)
@@ -177,10 +178,10 @@ def _capacities(frame: Frame, i: int, window: int, window_s: float, windows: int
     for k in range(windows):
         end = len(frame) - k * window
         rows = slice(max(0, end - window), max(0, end))
-        if end > 0 and executed[rows].sum() > 0 and busy[rows].sum() > 0:
+        if end > 0 and executed[rows].sum() > NOTHING and busy[rows].sum() > NOTHING:
             found.append(window_s * float(executed[rows].sum() / busy[rows].sum()))
     if not found:  # it did nothing lately: what it could do when it last worked
-        worked = np.flatnonzero((executed > 0) & (busy > 0))
+        worked = np.flatnonzero((executed > NOTHING) & (busy > NOTHING))
         found = [window_s * float(executed[worked[-1]] / busy[worked[-1]])] if len(worked) else []
     return found[::-1]
 

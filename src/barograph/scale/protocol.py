@@ -6,6 +6,8 @@ from typing import Protocol
 
 from barograph.model import Cycle, Demand, Forecast, Operator, OperatorDemand, Snapshot
 
+INSTANCES_PER_CORE = 16
+
 
 class Scaler(Protocol):
     """Called once a cycle, after the forecast. Says how many instances each operator needs, and the CPU of each.
@@ -21,11 +23,31 @@ def instance_limit_pct(now: Snapshot) -> float:
     return min(100.0, max((n.cpu_pct for n in now.nodes), default=100.0))
 
 
-def bounded(operator: Operator, wanted: int) -> int:
+def total_seats(now: Snapshot) -> int | None:
+    """Seats of the live workers; where workers are started as they are needed, of all slots; None: without limit."""
+    if now.workers and now.shared_workers:
+        return sum(w.seats for w in now.workers)
+    if any(n.seats is None for n in now.nodes):
+        return None
+    return sum((n.seats or 0) * n.slots for n in now.nodes)
+
+
+def most_instances(now: Snapshot) -> int:
+    """How many instances an operator may have where nobody says: no more than there are seats, nor than a cluster of
+    that size could feed, even if each waits most of its time."""
+    cores = ceil(sum(n.cpu_pct for n in now.nodes) / 100.0)
+    seats = total_seats(now)
+    useful = max(1, cores) * INSTANCES_PER_CORE
+    return useful if seats is None else min(useful, max(1, seats))
+
+
+def bounded(now: Snapshot, operator: Operator, wanted: int) -> int:
     """As many as wanted, within what the operator allows."""
     if operator.fixed_because:
         return operator.parallelism
-    most = operator.max_parallelism if operator.max_parallelism is not None else max(wanted, operator.parallelism)
+    most = operator.max_parallelism
+    if most is None:
+        most = max(most_instances(now), operator.parallelism)
     return max(operator.min_parallelism, min(most, wanted))
 
 

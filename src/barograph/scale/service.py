@@ -7,6 +7,7 @@ throttled, or shares a full node, is also busy for longer than its CPU; such cyc
 from collections.abc import Sequence
 
 from barograph.model import Cycle, Frame, Snapshot
+from barograph.model.frame import NOTHING
 
 _NEAR_LIMIT = 0.85  # this close to its share an instance counts as throttled
 _FULL_NODE = 0.9
@@ -20,7 +21,7 @@ def busy_s_per_row(
     busy, executed, cpu = (frame.column(name)[:, i].tolist() for name in ("busy_s", "executed", "cpu_s"))
     total_busy_s = total_rows = 0.0
     for back in range(1, min(cycles, len(frame)) + 1):
-        if executed[-back] <= 0 or busy[-back] <= 0:
+        if executed[-back] <= NOTHING or busy[-back] <= NOTHING:
             continue
         before = history[-back] if back <= len(history) else None  # who decided the shares of that cycle
         if _throttled(before, key, cpu[-back] / busy[-back]) or _on_full_node(frame.snapshots[-back], key):

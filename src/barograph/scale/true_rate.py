@@ -3,7 +3,8 @@
 True rate of an instance = executed / busy_s. Target rate of an operator = expected arrivals a second + backlog / the
 time in which to catch up, and at least what its parents will send at their own target. Wanted instances =
 ceil(target / (true rate * target utilisation)). Nothing changes while the present load stays inside a band around the
-target utilisation, nor for one window after a change. CPU is not enforced.
+target utilisation, nor for one window after a change, and nothing shrinks before a whole window was seen. CPU is not
+enforced.
 """
 
 from collections import defaultdict
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
+from barograph.model.frame import NOTHING
 from barograph.scale.measured import reckoned_pct
 from barograph.scale.protocol import bounded, ceil
 from barograph.scale.rest import changed_within
@@ -52,7 +54,7 @@ class TrueRate:
             operator = now.topology(topology).operator(name)
             resting = changed_within(history, now, topology, window)
             found[topology, name] = self._demand(
-                history, now, topology, operator, target[i], float(true_rate[i]), resting
+                history, now, topology, operator, target[i], float(true_rate[i]), resting, len(frame) >= window
             )
         return Demand(tuple(found[t.name, o.name] for t in now.topologies for o in t.operators), enforced=False)
 
@@ -65,9 +67,10 @@ class TrueRate:
         target: float,
         rate: float,
         resting: bool,
+        whole_window: bool,
     ) -> OperatorDemand:
         present, wanted = operator.parallelism, operator.parallelism
-        known = np.isfinite(rate) and rate > 0
+        known = np.isfinite(rate) and rate > NOTHING
         load = target / (rate * present) if known else 0.0
         if known:
             wanted = max(1, ceil(target / (rate * self.target_utilisation)))
@@ -75,9 +78,9 @@ class TrueRate:
         below = load < self.target_utilisation - self.boundary
         degree = present
         if not resting and above:
-            degree = max(present, bounded(operator, wanted))
-        elif not resting and below:
-            degree = min(present, bounded(operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
+            degree = max(present, bounded(now, operator, wanted))
+        elif not resting and below and whole_window:
+            degree = min(present, bounded(now, operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
         why = "resting after a change" if resting else "load is within its band"
         if not known:
             why = "its true rate is not known yet"
