@@ -39,6 +39,7 @@ class Board:
         self.cpu_left, self.memory_left = self.cpu_pct.copy(), self.memory_mb.copy()
         self._number_slots()
         self.owner = np.full(len(self.slot_node), -1, dtype=np.int64)
+        self.claimed = np.zeros(len(self.slot_node), dtype=np.int64)  # seats spoken for, while the present is adopted
         self._slots: dict[int, Slot] = {}
 
     def _number_slots(self) -> None:
@@ -112,6 +113,19 @@ class Board:
         self.memory_left[node] -= memory_mb
         if not self.shared:
             self.owner[slot] = topology
+
+    def vacate(self, slot: int) -> None:
+        """Nobody is in the slot any more."""
+        self.owner[slot] = -1
+
+    def is_fresh(self, slot: int) -> bool:
+        """Whether a topology without a worker there could have one in the slot."""
+        return bool(self.owner[slot] == -1 and self.seats_left[slot] > 0)
+
+    def fresh_slots(self) -> Whole:
+        """How many such slots each node has."""
+        fresh = (self.owner == -1) & (self.seats_left > 0)
+        return np.bincount(self.slot_node[fresh], minlength=len(self.names))
 
 
 def to_placement(board: Board, parts: Sequence[tuple[Sequence[Instance], Whole]]) -> Placement:

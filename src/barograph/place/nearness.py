@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from barograph.place.board import Real, summed
+from barograph.place.board import Real, Whole, summed
 from barograph.place.crew import Block, Crew
 
 
@@ -26,6 +26,15 @@ class Nearness:
             self._into[self._operator_of[block.target]].append(k)
         self._x = np.zeros((len(self._blocks), nodes))  # sum of x over the sources on each node
         self._z = np.zeros((len(self._blocks), nodes))  # sum of z over the targets on each node
+
+    def put_all(self, nodes: Whole) -> None:
+        """Everybody at once; -1 for those on no node."""
+        self.node = nodes.copy()
+        for k, block in enumerate(self._blocks):
+            if block.x is not None and block.z is not None:
+                a, b = nodes[block.sources], nodes[block.targets]
+                self._x[k] = summed(a[a >= 0], block.x[a >= 0], self.nodes)
+                self._z[k] = summed(b[b >= 0], block.z[b >= 0], self.nodes)
 
     def put(self, i: int, node: int) -> None:
         """Instance i comes to a node; -1: it leaves the one it is on."""

@@ -22,7 +22,7 @@ from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_wo
 
 @dataclass(frozen=True, slots=True)
 class Offline:
-    """The Placer. alpha: balanced (0) to lumped (1). beta: after which share of components empty workers must be used."""
+    """The Placer. alpha: balanced (0) to lumped (1). beta: from which share of components on empty workers are used."""
 
     alpha: float = 0.0
     beta: float = 0.5

@@ -14,6 +14,7 @@ from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.board import HAIR, Board, Real, Whole, to_placement
 from barograph.place.crew import Crew, crews
+from barograph.place.adopt import adopt
 from barograph.place.heaps import Heaps
 from barograph.place.wanted import refused
 
@@ -25,7 +26,7 @@ def r_storm(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecisio
     board = Board(now, allotment)
     everyone = crews(now, demand, board)
     racks = np.unique([n.rack for n in now.nodes], return_inverse=True)[1]
-    held = [adopt_present(board, crew) for crew in everyone]
+    held = adopt(board, everyone)
     parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
     for crew, (where, heaps) in zip(everyone, held, strict=True):
         why = ""
@@ -43,23 +44,6 @@ def r_storm(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecisio
     return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
 
 
-def adopt_present(board: Board, crew: Crew) -> tuple[Whole, Heaps]:
-    """Book what runs, so far as it is within the limits; an instance that is not is taken as lost."""
-    where = crew.present.copy()
-    heaps = Heaps(board, crew)
-    for i in np.flatnonzero(where >= 0).tolist():
-        slot, cpu, memory = int(where[i]), float(crew.cpu_pct[i]), float(crew.memory_mb[i])
-        node = int(board.slot_node[slot])
-        within = cpu <= board.cpu_left[node] + HAIR and memory <= board.memory_left[node] + HAIR
-        heap = heaps.used[slot] + memory <= heaps.limit + HAIR
-        if not (within and heap and board.seats_left[slot] > 0 and board.owner[slot] in (-1, crew.number)):
-            where[i] = -1
-            continue
-        board.take(slot, crew.number, cpu, memory)
-        heaps.adopt(slot, memory)
-    return where, heaps
-
-
 def in_rotation(crew: Crew) -> Iterator[int]:
     """Breadth-first from the sources, one instance of each component in rotation."""
     reached = [o.name for o in crew.topology.breadth_first]
@@ -73,9 +57,6 @@ def in_rotation(crew: Crew) -> Iterator[int]:
 
 def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -> str:
     """Place what has no slot. An empty string, or why it cannot be; then nothing has changed."""
-    heaps.refresh_all()
-    mine = np.zeros(len(board.names), dtype=np.bool_)
-    mine[board.allowed(crew.topology.name)] = True
     net: Real | None = None
     if (where >= 0).any():
         # the reference node of a topology that runs is the one that holds most of it
@@ -86,8 +67,7 @@ def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -
         if where[i] >= 0:
             continue
         cpu, memory = float(crew.cpu_pct[i]), float(crew.memory_mb[i])
-        fits = mine & (board.cpu_left + HAIR >= cpu) & (board.memory_left + HAIR >= memory)
-        fits &= heaps.largest + HAIR >= memory
+        fits = heaps.fits(memory) & (board.cpu_left + HAIR >= cpu) & (board.memory_left + HAIR >= memory)
         if not fits.any():
             for k in put:
                 _take_back(crew, where, heaps, k)
@@ -98,7 +78,6 @@ def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -
         else:
             node = int(np.where(fits, left.squared(cpu, memory) + net, np.inf).argmin())
         slot = heaps.slot_for(node, memory)
-        assert slot is not None  # ``largest`` said so
         heaps.put(slot, cpu, memory)
         left.refresh(node)
         where[i] = slot
