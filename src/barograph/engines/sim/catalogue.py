@@ -4,8 +4,12 @@ from importlib import resources
 from pathlib import Path
 
 from barograph.engines.sim.read import parse_scenario, read_scenario, title, variants
+from barograph.engines.sim.recorded import scenario_of
 from barograph.engines.sim.scenario import Scenario
 from barograph.model import BadInput
+from barograph.recordings import read
+
+_RECORDING = "recording:"
 
 
 def shipped() -> dict[str, str]:
@@ -19,7 +23,9 @@ def shipped() -> dict[str, str]:
 
 
 def find(name: str) -> Scenario:
-    """A shipped scenario by its name, or one in a file by its path (ending in .toml)."""
+    """A shipped scenario by its name, one in a file by its path (ending in .toml), or ``recording:CLUSTER``."""
+    if name.startswith(_RECORDING):
+        return scenario_of(read(None, name.removeprefix(_RECORDING)))
     path, _, variant = name.partition(".toml")
     if name.endswith(".toml") or (variant.startswith("/") and Path(path + ".toml").is_file()):
         return read_scenario(Path(path + ".toml"), variant.removeprefix("/"))

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heapreplace
 
 from barograph.engines.sim.calibration import Calibration
 from barograph.model import Instance, MigrationMode, Move, Placement, Plan, Slot, Topology, Worker
@@ -67,14 +68,14 @@ def house(
     if homeless:
         taken = Counter(s for i, s in placement.slots.items() if i.topology != topology.name)
         taken.update(found.values())
-        order = sorted(workers.items(), key=lambda x: (x[0].index, x[0].node))
-        free = {slot: w.seats - taken[slot] for slot, w in order}
+        offers = [(taken[slot] - w.seats, slot.index, slot) for slot, w in workers.items()]
+        heapify(offers)
         for instance in homeless:
-            slot = max(free, key=lambda s: free[s], default=None)
-            if slot is None or free[slot] <= 0:
+            if not offers or offers[0][0] >= 0:
                 return None
+            minus_free, index, slot = offers[0]
             found[instance] = slot
-            free[slot] -= 1
+            heapreplace(offers, (minus_free + 1, index, slot))
     return found
 
 

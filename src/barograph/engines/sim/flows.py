@@ -108,11 +108,13 @@ class FlowGrain:
         found: Floats = total[self._load_of] * self._fraction
         return found
 
-    def _due_time(self, amounts: Floats) -> Floats:
+    def _due_time(self, who: Ints, amounts: Floats) -> Floats:
+        """When readers ``who`` had so many rows due."""
         found = np.empty(amounts.size)
-        for number, load in enumerate(self._load_list):
-            mine = self._load_of == number
-            found[mine] = load.moment(amounts[mine] / self._fraction[mine])
+        load_of = self._load_of[who]
+        for number in np.unique(load_of):
+            mine = load_of == number
+            found[mine] = self._load_list[number].moment(amounts[mine] / self._fraction[who[mine]])
         return found
 
     def step(
@@ -160,8 +162,9 @@ class FlowGrain:
             waiting[at] = left
             if level.target.size:
                 contribution = level.spread(x)
-                arrived += np.bincount(level.target, weights=contribution, minlength=n)
-                room -= np.bincount(level.target, weights=contribution, minlength=n)
+                got = np.bincount(level.target, weights=contribution, minlength=n)
+                arrived += got
+                room -= got
                 traffic += contribution
                 sent += np.bincount(level.target_operator, weights=contribution, minlength=sent.size)
                 level.pass_ages(x, ages, contribution)
@@ -182,14 +185,16 @@ class FlowGrain:
         A source that is owed B rows and reads c a step while a fall due has caught up after B / (c - a) of the step.
         """
         mine = np.flatnonzero((self._reader >= level.span.start) & (self._reader < level.span.stop))
+        before = self._read[self._reader[mine]]
         at = self._reader[mine] - level.span.start
+        behind = (owed[mine] > _DUST) | (self._due_before[mine] - before > x[at])
+        if not behind.any():
+            return
+        mine, before, at = mine[behind], before[behind], at[behind]
         x, able = x[at], able[at]
-        before = self._read[self._reader]
-        after = before.copy()
-        after[mine] += x
-        age_from = np.maximum(0.0, from_s - self._due_time(before)[mine])
-        age_to = np.maximum(0.0, to_s - self._due_time(after)[mine])
-        fresh = self._due_before[mine] - before[mine] - owed[mine]
+        age_from = np.maximum(0.0, from_s - self._due_time(mine, before))
+        age_to = np.maximum(0.0, to_s - self._due_time(mine, before + x))
+        fresh = self._due_before[mine] - before - owed[mine]
         caught_up = owed[mine] + fresh - x <= _DUST * np.maximum(1.0, x)
         spare = np.maximum(able - fresh, _DUST)
         part = np.minimum(1.0, np.minimum(1.0, owed[mine] / spare) * able / np.maximum(x, _DUST))
@@ -317,8 +322,8 @@ class FlowGrain:
         mine = np.flatnonzero(self._topology[self._reader] == topology)
         backlog = self._due_before - self._read[self._reader]
         for part in (np.arange(100) + 0.5) / 100:
-            due = self._due_time(self._read[self._reader] + part * backlog)
-            ages.append(np.maximum(0.0, now_s - due[mine]))
+            due = self._due_time(mine, self._read[self._reader[mine]] + part * backlog[mine])
+            ages.append(np.maximum(0.0, now_s - due))
             rows.append(backlog[mine] / 100 * gain[self._reader[mine]])
         flying = np.flatnonzero((self._topology == topology) & ~self._is_source & (self._waiting > 0))
         ages.append(self._last_age(slice(None))[0, flying])
