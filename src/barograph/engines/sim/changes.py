@@ -50,25 +50,29 @@ def after(change: Change, topology: Topology) -> Topology:
 
 
 def house(
-    topology: Topology, placement: Placement, change: Change, workers: Mapping[Slot, Worker]
+    topology: Topology,
+    present: Mapping[Instance, Slot],
+    taken: Mapping[Slot, int],
+    change: Change,
+    workers: Mapping[Slot, Worker],
 ) -> dict[Instance, Slot] | None:
     """Where each instance of the topology is once the change holds; None where seats are missing.
 
+    present: where its instances are now. taken: how many seats of each worker other topologies have.
     Whoever the plan does not place, and who is new or has lost its worker, goes where Spark's offers would put it:
     to the worker with the most free seats; among equals node after node.
     """
     found: dict[Instance, Slot] = {}
     homeless = []
     for instance in topology.instances():
-        slot = change.moves.get(instance) or placement.get(instance)
+        slot = change.moves.get(instance) or present.get(instance)
         if slot is None or slot not in workers:
             homeless.append(instance)
         else:
             found[instance] = slot
     if homeless:
-        taken = Counter(s for i, s in placement.slots.items() if i.topology != topology.name)
-        taken.update(found.values())
-        offers = [(taken[slot] - w.seats, slot.index, slot) for slot, w in workers.items()]
+        mine = Counter(found.values())
+        offers = [(taken.get(slot, 0) + mine[slot] - w.seats, slot.index, slot) for slot, w in workers.items()]
         heapify(offers)
         for instance in homeless:
             if not offers or offers[0][0] >= 0:
@@ -79,7 +83,7 @@ def house(
     return found
 
 
-def moved(before: Placement, now: Mapping[Instance, Slot]) -> list[Move]:
+def moved(before: Mapping[Instance, Slot], now: Mapping[Instance, Slot]) -> list[Move]:
     return [Move(i, before.get(i), s) for i, s in now.items() if before.get(i) != s]
 
 

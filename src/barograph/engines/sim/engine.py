@@ -4,7 +4,8 @@ It decides nothing. Plans are checked by the same code as on Spark, then topolog
 calibration says. ``advance`` lets time pass; ``apply`` returns when the plan is in effect, so time passes in it too.
 """
 
-from dataclasses import replace
+import math
+from collections import Counter
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Simulator:
         self._lives = 0
         self.lives = [Life(scenario.epoch_s) for _ in self.topologies]
         self.shares_pct: dict[Instance, float] = {}
+        self._homes: dict[str, dict[Instance, Slot]] = {t.name: {} for t in self.topologies}
+        self._taken: Counter[Slot] = Counter()
         self._warm: set[tuple[str, str, Slot]] = set()
         self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
         self._returns: list[tuple[float, Slot]] = []
@@ -142,12 +145,17 @@ class Simulator:
         last_s = self.grain.drained(t, self.now_s)
         if last_s is not None:
             stop_s = max(last_s, life.since_s)
-            life.stop(max(self.now_s, stop_s + self._pause_s(t, life.change)))
+            until_s = max(self.now_s, stop_s + self._pause_s(t, life.change))
+            life.stop(until_s if self.grain_name == "rows" else self._together(until_s))
+
+    def _together(self, until_s: float) -> float:
+        """In the coarse grain who goes on within the same step does so at its end, so that changes are made at once."""
+        return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
 
     def _pause_s(self, t: int, change: Change) -> float:
         topology = after(change, self.topologies[t])
-        homes = house(topology, self.layout.placement, change, self.workers) or {}
-        moves = moved(self.layout.placement, homes)
+        homes, taken = self._homes[topology.name], self._taken - Counter(self._homes[topology.name].values())
+        moves = moved(homes, house(topology, homes, taken, change, self.workers) or {}) if change else []
         return pause_s(change, topology, moves, self._warm, self.calibration)
 
     def _happen(self) -> None:
@@ -240,7 +248,6 @@ class Simulator:
 
     def _commit(self, committed: dict[int, Change]) -> None:
         """The epochs of these topologies end, their changes hold, and they go on."""
-        slots = dict(self.layout.placement.slots)
         changed = False
         for t, change in committed.items():
             self.grain.commit(t)
@@ -250,20 +257,22 @@ class Simulator:
             topology = after(change, before)
             if change.level is not None:
                 self.version += 1
-            homes = house(topology, Placement(slots), change, self.workers)
+            mine = self._homes[topology.name]
+            taken = self._taken - Counter(mine.values())
+            homes = house(topology, mine, taken, change, self.workers)
             if homes is None:
                 self.lives[t].stall(change)
                 continue
-            mine = {i: s for i, s in slots.items() if i.topology == topology.name}
             if mine == homes and topology == before:
                 continue
             changed = True
+            self._taken = taken + Counter(homes.values())
+            self._homes[topology.name] = homes
             self.ledger.moves += sum(1 for i, s in homes.items() if i in mine and mine[i] != s) if self.started else 0
             self.topologies[t] = topology
-            slots = {i: s for i, s in slots.items() if i.topology != topology.name} | homes
             self._warm |= {(i.topology, i.operator, s) for i, s in homes.items()}
         if changed:
-            layout = self._laid_out(Placement(slots))
+            layout = self._laid_out(self._placement())
             self.grain.deliver(self.tally)
             carried = self.tally.carried(self.layout, layout, self.grain.dense_traffic)
             self.ledger.cpu_used_s += float(self.tally.cpu_s.sum() - carried.cpu_s.sum())
@@ -324,22 +333,26 @@ class Simulator:
         return Placement(slots)
 
     def _laid_out(self, placement: Placement) -> Layout:
-        return Layout(self.scenario.workloads, self.topologies, placement, self.scenario.nodes, self.seed)
+        before = getattr(self, "layout", None)
+        return Layout(self.scenario.workloads, self.topologies, placement, self.scenario.nodes, self.seed, before)
 
     def _first_placement(self) -> Placement:
         """As Spark's offers spread tasks over executors, until a plan says otherwise."""
-        slots: dict[Instance, Slot] = {}
         for t, topology in enumerate(self.topologies):
-            homes = house(topology, Placement(slots), Change(), self.workers)
+            homes = house(topology, {}, self._taken, Change(), self.workers)
             if homes is None:
                 self.lives[t].stall(Change())
                 continue
-            slots.update(homes)
-        self._warm = {(i.topology, i.operator, s) for i, s in slots.items()}
-        return Placement(slots)
+            self._homes[topology.name] = homes
+            self._taken.update(homes.values())
+            self._warm |= {(i.topology, i.operator, s) for i, s in homes.items()}
+        return self._placement()
+
+    def _placement(self) -> Placement:
+        return Placement({i: s for homes in self._homes.values() for i, s in homes.items()})
 
 
 def _all_workers(scenario: Scenario) -> dict[Slot, Worker]:
     slots = sorted(Slot(n.name, i) for n in scenario.nodes for i in range(n.slots))
     seats = {n.name: n.seats or 1 for n in scenario.nodes}
-    return {s: replace(Worker(s, f"executor-{s.node}-{s.index}-0", seats[s.node])) for s in slots}
+    return {s: Worker(s, f"executor-{s.node}-{s.index}-0", seats[s.node]) for s in slots}

@@ -75,10 +75,11 @@ class Layout:
         placement: Placement,
         nodes: Sequence[Node],
         seed: int,
+        before: "Layout | None" = None,
     ) -> None:
         self.topologies = tuple(topologies)
         self.placement = placement
-        self.instances: tuple[Instance, ...] = tuple(i for t in topologies for i in t.instances())
+        self.instances = self._everyone(before)
         self.operators: list[OperatorPart] = []
         self.edges: list[EdgePart] = []
         self.of_name: dict[tuple[str, str], int] = {}
@@ -93,6 +94,14 @@ class Layout:
         clock = np.array([n.clock_mhz / 1000.0 for n in nodes])
         self.clock: Floats = np.where(self.node_of >= 0, clock[self.node_of], 1.0)
         self.gain = self._gains()
+
+    def _everyone(self, before: "Layout | None") -> tuple[Instance, ...]:
+        """Every instance in order; those of a topology that is as it was before need not be made again."""
+        self._of_topology: list[tuple[Instance, ...]] = []
+        for t, topology in enumerate(self.topologies):
+            same = before is not None and before.topologies[t] is topology
+            self._of_topology.append(before._of_topology[t] if before and same else tuple(topology.instances()))
+        return tuple(i for some in self._of_topology for i in some)
 
     def _gains(self) -> list[float]:
         """Rows at the sinks that one row before each operator stands for."""
