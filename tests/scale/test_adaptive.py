@@ -11,12 +11,14 @@ from barograph.forecast import LastValue
 from barograph.model import (
     Cycle,
     Demand,
+    Forecast,
     Grouping,
     InstanceMetrics,
     Node,
     NodeMetrics,
     Operator,
     OperatorDemand,
+    OperatorForecast,
     Placement,
     Slot,
     Snapshot,
@@ -229,6 +231,7 @@ def test_shares_are_never_below_demand_unless_the_cluster_is_too_small(run: list
         assert sum(o.held_pct) >= min(total, o.parallelism * min(100.0, cpu_pct)) - 1e-6 or o.parallelism > 1
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.floats(0.1, 100), min_size=1, max_size=30).map(sorted),
     st.lists(st.floats(100, 400), min_size=1, max_size=5),
@@ -238,3 +241,10 @@ def test_what_is_said_to_fit_does(shares: list[float], rooms: list[float]) -> No
         assert sum(shares) <= sum(rooms) + 1e-6
     else:
         assert sum(shares) > max(rooms) - 100
+
+
+def test_a_forecast_that_is_often_off_gets_a_margin() -> None:
+    now = seen(chain(SOURCE), {"s": work(1000, ms=10)})
+    forecast = Forecast((OperatorForecast("t", "s", 1000.0, 1000.0, error_rows=200.0),))
+    sizes = [Adaptive(margin=m)([], now, forecast).operators[0].held_pct[0] for m in (0.0, 1.0)]
+    assert sizes == pytest.approx([25, 30])

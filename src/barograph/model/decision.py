@@ -28,7 +28,7 @@ class OperatorForecast:
     """What an operator is expected to see in the coming cycle.
 
     arrived: rows expected to be sent to it (L). executed: rows it will have to execute (psi).
-    rising: whether its load is growing.
+    rising: whether its load is growing. error_rows: by how much such forecasts were off lately, 0 where not known.
     """
 
     topology: str
@@ -37,11 +37,13 @@ class OperatorForecast:
     executed: float
     rising: bool = False
     reason: Reason | None = None
+    error_rows: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"forecast of {self.topology}/{self.operator}"
         require_number(f"{here}: arrived", self.arrived)
         require_number(f"{here}: executed", self.executed)
+        require_number(f"{here}: error_rows", self.error_rows)
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ def best_of_starts(puzzle: Puzzle, first: Whole, starts: int) -> Whole | None:
         cost = (round(puzzle.crossing(node), 9), len(set(node.tolist())))
         if best is None or cost < best:
             best, answer = cost, node
-    for _ in range(starts):  # shake the best one: three items anew
+    for k in range(2 * starts):  # shake the best one: a few items anew
         shaken = answer.copy()
-        loose = rng.permutation(len(first))[:3]
+        loose = rng.permutation(len(first))[: 2 + k % 5]
         shaken[loose] = -1
         again = _greedy(puzzle, loose, shaken)
         if again is None:

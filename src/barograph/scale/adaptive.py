@@ -1,12 +1,12 @@
 """Ours: CPU share and number of instances together. Shares follow the load at once; instances only where shares end.
 
-Per operator, in topological order: L = the larger of its forecast and what its parents are about to send, which
-follows the size the parents are about to have; psi = L + backlog / cycles in which to catch up. Each instance needs
-r = 100 * its rows * kappa / cycle_s per cent of a core, its rows by its own part of the arrivals and its own backlog,
-kappa = sum of cpu_s / sum of executed. The share is r with headroom, smoothed. More instances are wanted when such a
-share would pass what one core or the largest node gives, or when instances wait too much for CPU to help; a stateful
-operator gets them only when that has lasted, a stateless one at once; fewer only after a long quiet time, and never
-where state would have to be repartitioned.
+Per operator, in topological order: L = the larger of its forecast, with a margin for how far off such forecasts were
+lately, and what its parents are about to send, which follows the size the parents are about to have; psi = L + backlog
+/ cycles in which to catch up. Each instance needs r = 100 * its rows * kappa / cycle_s per cent of a core, its rows by
+its own part of the arrivals and its own backlog, kappa = sum of cpu_s / sum of executed. The share is r with headroom,
+smoothed. More instances are wanted when such a share would pass what one core or the largest node gives, or when
+instances wait too much for CPU to help; a stateful operator gets them only when that has lasted, a stateless one at
+once; fewer only after a long quiet time, and never where state would have to be repartitioned.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ class Adaptive:
     lasting_cycles: which the present instances may take to clear it before more are wanted. utilisation: part of its
     share an instance is meant to use, the rest is headroom. patience_cycles: how long a stateful operator must want
     more instances. low, low_cycles: below which load, and for how long, before an operator gives up instances.
-    rest_cycles: between two changes of a topology's parallelism.
+    rest_cycles: between two changes of a topology's parallelism. margin: of the forecast's usual error.
     """
 
     theta_pct: float | None = None
@@ -45,6 +45,7 @@ class Adaptive:
     low: float = 0.3
     low_cycles: int = 60
     rest_cycles: int = 3
+    margin: float = 1.0
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:
         frame = Frame.of(history, now)
@@ -58,7 +59,8 @@ class Adaptive:
                 i = frame.position[topology.name, operator.name]
                 expected = forecast.of(topology.name, operator.name)
                 sent = sum(passing[p] * ratio for p, ratio in feeding[i])
-                arriving = max(expected.arrived if expected else 0.0, sent)
+                sure = expected.arrived + self.margin * expected.error_rows if expected else 0.0
+                arriving = max(sure, sent)
                 need = self._need(history, now, frame, topology.name, operator, arriving, float(kappa[i]))
                 found[topology.name, operator.name], passing[i] = self._demand(
                     history, now, topology.name, operator, need, growth
@@ -104,7 +106,7 @@ class Adaptive:
             service_s,
             now.cycle_s,
             instance_limit_pct(now),
-            sum(n.cpu_pct for n in now.nodes),
+            now.cluster_cpu_pct,
             self.utilisation,
             self.low,
             may_be_skewed(graph, operator.name),
@@ -143,8 +145,7 @@ class Adaptive:
         return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
 
     def _theta_pct(self, now: Snapshot) -> float:
-        largest = max((n.cpu_pct for n in now.nodes), default=100.0)
-        return self.theta_pct if self.theta_pct is not None else min(20.0, largest / 12)
+        return self.theta_pct if self.theta_pct is not None else min(20.0, now.largest_node_pct / 12)
 
     def _unknown(
         self, now: Snapshot, topology: str, operator: Operator, before: OperatorDemand | None, need: Need
@@ -152,7 +153,7 @@ class Adaptive:
         """Nobody has seen it work: what it had, or was declared, or an even part of the cluster."""
         count, why = operator.parallelism, "it never executed a row: an even part of the cluster"
         everyone = sum(o.parallelism for t in now.topologies for o in t.operators)
-        share = min(sum(n.cpu_pct for n in now.nodes) / max(1, everyone), need.limit_pct)
+        share = min(now.cluster_cpu_pct / max(1, everyone), need.limit_pct)
         if operator.cpu_pct is not None:
             share, why = min(operator.cpu_pct, need.limit_pct), "it never executed a row: as declared"
         shares = (share,) * count

@@ -81,7 +81,7 @@ class Need:
 class Growth:
     """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision."""
 
-    now: Snapshot
+    now: Snapshot = field(repr=False)
     free_seats: int
     resting: Mapping[str, bool]
     history: Sequence[Cycle] = field(repr=False)
