@@ -14,16 +14,15 @@ import json
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from barograph.engines.sim import Decider, Nobody, Result, Simulator, find, read_calibration, shipped
-from barograph.engines.sim import run as simulate
+from barograph.engines.sim import Result, find, read_calibration, shipped
 from barograph.model import BadInput
 from barograph.model.checks import require
-from barograph.policies import DEFAULT, named, options_of, with_options
-from barograph.policy_decider import PolicyDecider
+from barograph.policies import DEFAULT
+from barograph.rehearsal import rehearse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +48,6 @@ def run(args: argparse.Namespace) -> int:
     require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
     calibration = read_calibration(Path(args.calibration) if args.calibration else None)
     scenario = find(args.scenario)
-    decider = _decider(args.policy, scenario.options, _options(args.option))
-    engine = Simulator(scenario, int(args.seed), calibration, args.grain)
     with ExitStack() as stack:
         keep: Callable[[str], None] | None = None
         if args.trace:
@@ -60,7 +57,15 @@ def run(args: argparse.Namespace) -> int:
                 raise BadInput(f"the trace {args.trace!r} cannot be written: {error.strerror}") from None
             keep = lambda line: print(line, file=file)  # noqa: E731
         started = time.perf_counter()
-        found = simulate(engine, decider, keep)
+        found = rehearse(
+            scenario,
+            args.policy,
+            int(args.seed),
+            options=_options(args.option),
+            calibration=calibration,
+            grain=args.grain,
+            keep=keep,
+        )
         wall_s = time.perf_counter() - started
     report = {"policy": args.policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
     report["times_real_time"] = round(found.simulated_s / wall_s, 1)
@@ -69,17 +74,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _table(args.policy, found, wall_s)
     return 0
-
-
-def _decider(name: str, wishes: Mapping[str, object], given: Mapping[str, object]) -> Decider:
-    """A scenario's options go to the policies that have them; what the user gives must be known to the policy."""
-    if name == "none":
-        require(not given, "policy none has no options")
-        return Nobody()
-    policy = named(name)
-    known = options_of(policy)
-    fitting = {key: value for key, value in wishes.items() if key in known}
-    return PolicyDecider(with_options(policy, {**fitting, **given}))
 
 
 def _options(texts: list[str]) -> dict[str, object]:

@@ -185,8 +185,7 @@ class Simulator:
             everyone = {t.name: found.get(t.name, Change(mode=mode)) for t in self.topologies}
             found = everyone
         if mode is MigrationMode.WORKER:
-            self._replace_workers(found)
-            return
+            found = self._with_neighbours(found)
         for name, change in found.items():
             t = self.number[name]
             life = self.lives[t]
@@ -198,17 +197,15 @@ class Simulator:
                 lead_s += warm_up_s(change, self.topologies[t], self.calibration)
             life.order(change, self.now_s + lead_s)
 
-    def _replace_workers(self, found: dict[str, Change]) -> None:
-        """Executors whose instances change are killed and started anew; who has an instance there fails over."""
+    def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
+        """Executors whose instances change are replaced; who else has an instance there stops with them."""
         placement = self.layout.placement
         slots = {s for c in found.values() for i, s in c.moves.items()}
         slots |= {s for c in found.values() for i in c.moves if (s := placement.get(i)) is not None}
-        hit = {i.topology for i, s in placement.slots.items() if s in slots} | set(found)
-        for name in sorted(hit):
-            change = found.get(name, Change(mode=MigrationMode.WORKER))
-            self._fail(self.number[name], change, self._pause_s(self.number[name], change))
+        hit = {i.topology for i, s in placement.slots.items() if s in slots}
         for slot in sorted(slots):
             self._renew(slot)
+        return {name: found.get(name, Change(mode=MigrationMode.WORKER)) for name in sorted(hit | set(found))}
 
     def _fail(self, t: int, change: Change, pause: float) -> None:
         """The open epoch is lost and will be replayed; the topology stands still, then the change holds."""
