@@ -18,6 +18,7 @@ COMMANDS: dict[str, str] = {
     "cluster": "start, show and end a small Spark cluster on this machine",
     "allot": "how SPS or DPS shares out too few nodes",
     "plan": "where a policy would place a recorded cluster",
+    "sim": "a scenario under a policy, simulated",
     "policies": "every policy, what it does and whose it is",
 }
 
