@@ -56,7 +56,7 @@ PLACERS: dict[str, Callable[[], Placer]] = {
 
 
 def random_case(seed: int) -> tuple[Snapshot, Demand]:
-    """A cluster of 2 to 4 nodes that its topologies fill to between 40 and 95 per cent, and the traffic between them."""
+    """A cluster of 2 to 4 nodes that its topologies fill to between 40 and 95 per cent, and their traffic."""
     rng = np.random.default_rng([2015, seed])
     topologies, demands, traffic, cpus, memories = [], [], [], list[float](), list[float]()
     left = int(rng.integers(4, 13))

@@ -50,8 +50,12 @@ def plan(folder: Path, content: dict[str, Any], *more: str) -> int:
     return main(["plan", "--cluster", str(file), "--name", "c", "--format", "json", *more])
 
 
-@pytest.mark.parametrize("policy", ["adaptive", "thrifty", "few-disturbed", "r-storm", "t-storm", "even", "offline", "online", "isolation"])
-def test_every_placing_policy_keeps_its_own_rules(policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "policy", ["adaptive", "thrifty", "few-disturbed", "r-storm", "t-storm", "even", "offline", "online", "isolation"]
+)
+def test_every_placing_policy_keeps_its_own_rules(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert plan(tmp_path, cluster(), "--policy", policy, "--validate") == 0
     report = json.loads(capsys.readouterr().out)
     assert list(report) == [*KEYS, "valid", "violations"]
@@ -133,13 +137,19 @@ BAD: dict[str, tuple[Spoil, str]] = {
         lambda c: _t(c)["components"][1]["inputs"][0].update({"rows_per_s": -1}),
         "rows_per_s must be a number of at least 0, not -1",
     ),
-    "NaN": (lambda c: _t(c)["components"][1].update({"cpu": float("nan")}), "cpu must be a number of at least 0, not nan"),
+    "NaN": (
+        lambda c: _t(c)["components"][1].update({"cpu": float("nan")}),
+        "cpu must be a number of at least 0, not nan",
+    ),
     "duplicate operators": (lambda c: _t(c)["components"][1].update({"name": "s"}), "components names 's' twice"),
     "duplicate nodes": (lambda c: _c(c)["nodes"].append(_c(c)["nodes"][0]), "nodes names 'x' twice"),
     "duplicate topologies": (lambda c: _c(c)["topologies"].append(_t(c)), "topologies names 't' twice"),
     "empty cluster": (lambda c: _c(c).update({"nodes": []}), "cluster c has no nodes"),
     "nothing to place": (lambda c: _c(c).update({"topologies": []}), "cluster c has no topologies"),
-    "zero slots": (lambda c: _c(c)["nodes"][0].update({"slots": 0}), "slots must be a whole number of at least 1, not 0"),
+    "zero slots": (
+        lambda c: _c(c)["nodes"][0].update({"slots": 0}),
+        "slots must be a whole number of at least 1, not 0",
+    ),
     "minimum above desired": (
         lambda c: _t(c).update({"minimum_nodes": 3, "desired_nodes": 2}),
         "minimum_nodes 3 is above desired_nodes 2",

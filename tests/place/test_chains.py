@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from barograph.model import Demand, Edge, EdgeTraffic, Grouping, Node, Operator, OperatorDemand, Snapshot, Topology
+from barograph.place import Placer
 from barograph.place.even import even
 from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
@@ -55,7 +56,8 @@ def test_online_is_below_offline_is_below_even(stages: int, replication: int) ->
     mean = np.zeros(3)
     for seed in range(30):
         now, demand = chain(stages, replication, seed)
-        for k, placer in enumerate((Online(alpha=0), Offline(alpha=0, beta=0.5), even)):
+        placers: tuple[Placer, ...] = (Online(alpha=0), Offline(alpha=0, beta=0.5), even)
+        for k, placer in enumerate(placers):
             mean[k] += traffic_between(now, demand, placer(now, demand, ALL).placement)[0] / 30
     assert mean[0] <= mean[1] + 1e-9
     assert mean[1] <= mean[2] + 1e-9

@@ -172,8 +172,14 @@ def test_nothing_is_unplaced_while_room_is_left(name: str, world: World) -> None
         for node in now.nodes:
             here = [j for j, s in placed.slots.items() if s.node == node.name]
             cpu = node.cpu_pct - sum(share[j] for j in here) >= share[i]
-            memory = node.memory_mb is None or node.memory_mb - sum(memory_of(now, j) for j in here) >= memory_of(now, i)
-            mine = (s for s in room if s.node == node.name and (now.shared_workers or owner.get(s, i.topology) == i.topology))
+            memory = node.memory_mb is None or node.memory_mb - sum(memory_of(now, j) for j in here) >= memory_of(
+                now, i
+            )
+            mine = (
+                s
+                for s in room
+                if s.node == node.name and (now.shared_workers or owner.get(s, i.topology) == i.topology)
+            )
             seat = any(taken[s] < room[s] for s in mine)
             if name == "few-disturbed":
                 memory = True

@@ -17,7 +17,9 @@ def crew_of(seed: int) -> Crew:
     rng = np.random.default_rng(seed)
     n, m, k = (int(c) for c in rng.integers(2, 9, 3))
     names = ("a", "b", "c")
-    operators = tuple(Operator(o, c, o == "a", cpu_pct=float(rng.integers(1, 9))) for o, c in zip(names, (n, m, k), strict=True))
+    operators = tuple(
+        Operator(o, c, o == "a", cpu_pct=float(rng.integers(1, 9))) for o, c in zip(names, (n, m, k), strict=True)
+    )
     kind = int(rng.integers(0, 3))
     last = (
         np.broadcast_to(np.float64(3.0), (m, k)),

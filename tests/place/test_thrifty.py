@@ -26,7 +26,9 @@ from barograph.place.thrifty import Thrifty
 from tests.place.worked import ALL, farm, six
 
 
-def pair(present: dict[str, str], share: float = 100.0, state_mb: float = 0.0, nodes: int = 2) -> tuple[Snapshot, Demand]:
+def pair(
+    present: dict[str, str], share: float = 100.0, state_mb: float = 0.0, nodes: int = 2
+) -> tuple[Snapshot, Demand]:
     """a0, a1 -> b0, b1: each a talks to its own b only. Nodes have one worker of three seats and 300 %."""
     rows = np.array([[50.0, 0.0], [0.0, 50.0]])
     operators = (Operator("a", 2, True), Operator("b", 2, stateful=True, state_mb=state_mb))
