@@ -3,13 +3,13 @@
     barograph plan --name largeCluster01 --policy adaptive --rates synthetic --seed 1 --validate
     barograph plan --cluster mine.json --name c --policy online --format json > plan.json
 
-The file has the format of the recordings that ship: clusters by name, each with nodes and topologies. A node has an id, or
-stands for a count of equal ones. A cluster may have the placement that runs now (a list as this command prints it): the
-policy starts from it, and a node that is not there any more has taken its instances with it. --save writes the cluster
-with every node by its id and the new placement, ready to be edited and planned again.
+The file has the format of the recordings that ship: clusters by name, each with nodes and topologies. A node has an id,
+or stands for a count of equal ones. A cluster may have the placement that runs now (a list as this command prints it):
+the policy starts from it, and a node that is not there any more has taken its instances with it. --save writes the
+cluster with every node by its id and the new placement, ready to be edited and planned again.
 
-A file with an "origin" is a recording and is read leniently, each liberty listed under notes. What you write yourself is
-read strictly; loops are then marked "feedback": true on the input that closes them. Recordings have no rates;
+A file with an "origin" is a recording and is read leniently, each liberty listed under notes. What you write yourself
+is read strictly; loops are then marked "feedback": true on the input that closes them. Recordings have no rates;
 --rates synthetic makes some up: 100 rows/s from each source instance, passed on by every operator.
 --validate counts everything anew, against the policy's own rules, and exits with 1 where one is broken.
 """
@@ -179,5 +179,3 @@ def _table(report: dict[str, object]) -> str:
         if isinstance(values, list) and values:
             lines += [key, *(f"  {value}" for value in values)]
     return "\n".join(lines)
-
-

@@ -234,7 +234,7 @@ class Bins:
                 return 0
             found = self._first_change(i[:stop], j[:stop], rate[:stop])
             return stop if found is None else found
-        changes = self._better(i, j, rate, a, b)
+        changes = self._better(i, j, rate, np.maximum(a, 0), np.maximum(b, 0))
         changes &= (a >= 0) & (b >= 0)  # with a hopeless one there is nothing to choose
         return int(changes.argmax()) if changes.any() else None
 
