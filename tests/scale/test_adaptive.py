@@ -211,6 +211,13 @@ def test_within_a_level_little_is_not_made_to_pay_for_much() -> None:
     assert by_topology["small"] >= (10,) * 4
     assert by_topology["big"] == pytest.approx((50 - by_topology["small"][0],) * 4)
     assert by_topology["big"] > by_topology["small"]
+    for o in found.operators:  # who has work may use what others leave
+        assert all(ceiling >= share for ceiling, share in zip(o.ceilings_pct, o.shares_pct, strict=True))
+
+
+def test_ceilings_are_written_only_where_cpu_is_short() -> None:
+    found = size([], seen(chain(SOURCE), {"s": work(1000, ms=10)}))
+    assert found.operators[0].ceilings_pct == ()
 
 
 def test_fair_parts() -> None:

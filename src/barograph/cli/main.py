@@ -15,6 +15,7 @@ from barograph.model import BadInput
 # name -> one line of help; the module is barograph.cli.<name>
 COMMANDS: dict[str, str] = {
     "allot": "how SPS or DPS shares out too few nodes",
+    "plan": "where a policy would place a recorded cluster",
     "policies": "every policy, what it does and whose it is",
 }
 

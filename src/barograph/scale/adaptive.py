@@ -173,5 +173,8 @@ def _fitted(order: list[_Sized], now: Snapshot) -> tuple[OperatorDemand, ...]:
         start += o.parallelism
         numbers = {**(o.reason.numbers if o.reason else {}), "share_pct": float(sum(mine))}
         reason = Reason(f"{o.topology}/{o.operator}", f"{o.reason.why if o.reason else ''}; {why}", numbers)
-        found.append(replace(o, shares_pct=mine, reason=reason))
+        # Hard limits that add up to a full cluster waste what one leaves while another waits; so where all are short,
+        # shares are what each is due, and limits stay what would be comfortable: who has work may use what is left.
+        ceilings = o.shares_pct if part < 1.0 else ()
+        found.append(replace(o, shares_pct=mine, ceilings_pct=ceilings, reason=reason))
     return tuple(found)

@@ -37,9 +37,9 @@ class Needs:
         self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the coming cycle
-        # Where all together need more than there is, more instances of one could only take from the others.
+        # Where all together need nearly what there is, more instances of one could only take from the others.
         now = frame.snapshots[-1]
-        self.free_pct = now.cluster_cpu_pct if self._asked_pct() <= now.cluster_cpu_pct else 0.0
+        self.free_pct = now.cluster_cpu_pct if self._asked_pct() <= utilisation * now.cluster_cpu_pct else 0.0
 
     def _parents(self) -> dict[int, list[tuple[int, float]]]:
         """Of each operator its parents, and rows sent to it per row they execute."""
