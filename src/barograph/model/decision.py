@@ -64,6 +64,7 @@ class OperatorDemand:
 
     held_pct: the smoothed demand per instance that the shares were rounded up from; the next cycle starts from it.
     wanted: instances it would need were it free to have them (above ``parallelism`` where it is not).
+    reserved_pct: the room a placer should leave for each, which is not allotted; empty for no more than the shares.
     """
 
     topology: str
@@ -73,6 +74,7 @@ class OperatorDemand:
     held_pct: tuple[float, ...] = ()
     wanted: int = 0
     reason: Reason | None = None
+    reserved_pct: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         here = f"demand of {self.topology}/{self.operator}"
@@ -80,6 +82,9 @@ class OperatorDemand:
         require(len(self.shares_pct) == self.parallelism, f"{here}: one share for each instance")
         for share in self.shares_pct:
             require_number(f"{here}: share", share)
+        require(len(self.reserved_pct) in (0, self.parallelism), f"{here}: one reserve for each instance, or none")
+        for room in self.reserved_pct:
+            require_number(f"{here}: reserve", room)
 
 
 @dataclass(frozen=True)
