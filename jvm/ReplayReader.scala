@@ -71,7 +71,7 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
   private def waitUntilDue(timeoutMs: Long): Boolean = {
     val wakeMs = if (k >= range.end) Long.MaxValue else nextDueMs
     seenMs = System.currentTimeMillis()
-    val deadlineMs = seenMs + timeoutMs
+    val deadlineMs = if (timeoutMs > Long.MaxValue - seenMs) Long.MaxValue else seenMs + timeoutMs
     while (seenMs < wakeMs && seenMs < deadlineMs) {
       Thread.sleep(Math.min(wakeMs, deadlineMs) - seenMs)
       seenMs = System.currentTimeMillis()

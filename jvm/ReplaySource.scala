@@ -57,6 +57,9 @@ case class Replay(
       .add("value", value, nullable = false)
   }
 
+  // Not the segments themselves: there may be many, and this text is part of every progress report.
+  override def toString: String = s"replay of $load over $partitions partitions"
+
   /** The first row of the partition that does not exist; Long.MaxValue where the source is never closed. */
   def end(partition: Int): Long = end(partition, closeS)
 
@@ -109,7 +112,7 @@ class ReplayTable(replay: Replay) extends Table with SupportsRead {
 class ReplayScan(replay: Replay) extends Scan {
   override def readSchema(): StructType = replay.schema
 
-  override def description(): String = s"replay ${replay.partitions} partitions, ${replay.segments}"
+  override def description(): String = replay.toString
 
   override def toMicroBatchStream(checkpoint: String): MicroBatchStream = ReplayStream.open(replay, checkpoint)
 

@@ -14,7 +14,10 @@ from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
 COMMANDS: dict[str, str] = {
+    "run": "run a workload on Spark under a load and judge it exactly",
+    "cluster": "start, show and end a small Spark cluster on this machine",
     "allot": "how SPS or DPS shares out too few nodes",
+    "plan": "where a policy would place a recorded cluster",
     "sim": "a scenario under a policy, simulated",
     "policies": "every policy, what it does and whose it is",
 }

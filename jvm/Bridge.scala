@@ -1,0 +1,107 @@
+package org.apache.spark.barograph
+
+import java.io.{ByteArrayOutputStream, DataOutputStream}
+import java.nio.charset.StandardCharsets.UTF_8
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+
+import org.apache.spark.sql.SparkSession
+
+/**
+ * What Python calls. `observe` hands over everything seen since the last call, `order` takes a plan; `await` saves
+ * Python from asking again and again. Nothing crosses row by row.
+ */
+object Bridge {
+  private val json = new ObjectMapper()
+
+  /**
+   * Named Arrow streams, each as (length of name, name, length, bytes):
+   *  - executors: id, host, seats, since_ms
+   *  - operators: topology, run, epoch, operator, parallelism, source, sink, stateful, fixed_because
+   *  - edges:     topology, source, target, grouping
+   *  - seated:    topology, run, epoch, orders, planned_ms, operator, instance, executor, wanted, because
+   *               (every epoch planned since the last call, and the present one of each topology)
+   *  - lives:     topology, run, epoch, operator, instance, executor, pid, tid, started_ms, ended_ms, rows_read
+   *  - output:    topology, tenth (10 ms since 1970), rows
+   */
+  def observe(session: SparkSession): Array[Byte] = {
+    val context = SparkInternals.context(session)
+    Ledger.keepOnly(SparkInternals.activeQueries(session).map(_.runId.toString).toSet)
+    val executors = Ledger.liveExecutors(context)
+    val now = Ledger.epochsNow
+    val operators = now.flatMap(e => e.sketch.operators.map(e -> _))
+    val edges = now.flatMap(e => e.sketch.edges.map(e.topology -> _))
+    val seated = (Ledger.takePlanned() ++ now).distinct.flatMap(e => e.seated.map(e -> _))
+    val lives = Sightings.takeLives()
+    val output = Sightings.takeOutput()
+    import Arrow.{Text, Whole}
+    frames(
+      "executors" -> Arrow.bytes(
+        Text("id", executors.map(_.id)), Text("host", executors.map(_.host)),
+        Whole("seats", executors.map(_.seats.toLong)), Whole("since_ms", executors.map(_.sinceMs))),
+      "operators" -> Arrow.bytes(
+        Text("topology", operators.map(_._1.topology)), Text("run", operators.map(_._1.runId)),
+        Whole("epoch", operators.map(_._1.epoch)),
+        Text("operator", operators.map(_._2.name)), Whole("parallelism", operators.map(_._2.parallelism.toLong)),
+        Whole("source", operators.map(o => if (o._2.source) 1L else 0L)),
+        Whole("sink", operators.map(o => if (o._2.sink) 1L else 0L)),
+        Whole("stateful", operators.map(o => if (o._2.stateful) 1L else 0L)),
+        Text("fixed_because", operators.map(_._2.fixedBecause))),
+      "edges" -> Arrow.bytes(
+        Text("topology", edges.map(_._1)), Text("source", edges.map(_._2.source)),
+        Text("target", edges.map(_._2.target)), Text("grouping", edges.map(_._2.grouping))),
+      "seated" -> Arrow.bytes(
+        Text("topology", seated.map(_._1.topology)), Text("run", seated.map(_._1.runId)),
+        Whole("epoch", seated.map(_._1.epoch)), Whole("orders", seated.map(_._1.orders.version)),
+        Whole("planned_ms", seated.map(_._1.plannedMs)), Text("operator", seated.map(_._2.operator)),
+        Whole("instance", seated.map(_._2.index.toLong)), Text("executor", seated.map(_._2.executor)),
+        Text("wanted", seated.map(_._2.wanted)), Text("because", seated.map(_._2.because))),
+      "lives" -> Arrow.bytes(
+        Text("topology", lives.map(_.topology)), Text("run", lives.map(_.runId)), Whole("epoch", lives.map(_.epoch)),
+        Text("operator", lives.map(_.operator)), Whole("instance", lives.map(_.index.toLong)),
+        Text("executor", lives.map(_.executor)), Whole("pid", lives.map(_.pid.toLong)),
+        Whole("tid", lives.map(_.tid.toLong)), Whole("started_ms", lives.map(_.startedMs)),
+        Whole("ended_ms", lives.map(_.endedMs)),
+        Whole("rows_read", lives.map(_.rowsRead))),
+      "output" -> Arrow.bytes(
+        Text("topology", output.map(_._1)), Whole("tenth", output.map(_._2)), Whole("rows", output.map(_._3))))
+  }
+
+  private def frames(named: (String, Array[Byte])*): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream()
+    val out = new DataOutputStream(bytes)
+    for ((name, content) <- named) {
+      val label = name.getBytes(UTF_8)
+      out.writeInt(label.length); out.write(label)
+      out.writeInt(content.length); out.write(content)
+    }
+    bytes.toByteArray
+  }
+
+  /**
+   * Takes orders as JSON:
+   * {"topologies": {NAME: {"parallelism": {OPERATOR: n}, "places": [[OPERATOR, index, EXECUTOR], ...]}}, "cut": [NAME]}
+   * Each topology's orders replace its earlier ones whole, and may come before it starts. Returns {NAME: epoch that is cut, ...} as JSON.
+   */
+  def order(text: String): String = {
+    val node = json.readTree(text)
+    val changes = node.path("topologies").properties().asScala.map(q => q.getKey -> change(q.getValue)).toMap
+    val cut = node.path("cut").elements().asScala.map(_.asText()).toSet
+    val ending = Ledger.order(changes, cut)
+    if (ending.nonEmpty) Mailboxes.push(Ledger.current)
+    json.writeValueAsString(ending.map { case (q, e) => q -> Long.box(e) }.asJava)
+  }
+
+  private def change(node: JsonNode): (Map[String, Int], Map[(String, Int), String]) = {
+    val parallelism = node.path("parallelism").properties().asScala.map(p => p.getKey -> p.getValue.asInt()).toMap
+    val places = node.path("places").elements().asScala.map(p =>
+      (p.get(0).asText(), p.get(1).asInt()) -> p.get(2).asText()).toMap
+    (parallelism, places)
+  }
+
+  /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over. */
+  def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
+    Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
+}

@@ -1,0 +1,172 @@
+"""The two calls between Python and the plug-in: what was seen comes as Arrow, orders go as JSON.
+
+Decides nothing; it only knows the forms. ``Bridge.scala`` is the other end.
+"""
+
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from barograph.model import BadInput
+
+Rows = list[dict[str, Any]]  # one dict per Arrow row, read at once into values below
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """A live executor."""
+
+    id: str
+    host: str
+    seats: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSeen:
+    topology: str
+    epoch: int
+    operator: str
+    parallelism: int
+    source: bool
+    stateful: bool
+    fixed_because: str
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSeen:
+    topology: str
+    source: str
+    target: str
+    grouping: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """Where the planner sent an instance of an epoch; ``because`` says why that is not ``wanted``, if it is not."""
+
+    topology: str
+    run: str
+    epoch: int
+    orders: int
+    planned_ms: int
+    operator: str
+    index: int
+    executor: str
+    wanted: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One instance in one epoch, as its own thread reported it. ended_ms is 0 while it runs."""
+
+    topology: str
+    run: str
+    epoch: int
+    operator: str
+    index: int
+    executor: str
+    pid: int
+    tid: int
+    started_ms: int
+    ended_ms: int
+    rows_read: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything since the last call. output: (topology, 10 ms since 1970) -> rows that left it."""
+
+    executors: tuple[Executor, ...]
+    operators: tuple[OperatorSeen, ...]
+    edges: tuple[EdgeSeen, ...]
+    seated: tuple[Seated, ...]
+    lives: tuple[Life, ...]
+    output: Mapping[tuple[str, int], int]
+
+
+class Bridge:
+    """The plug-in, from Python."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = spark._jsparkSession
+        jvm = spark._jvm
+        assert jvm is not None
+        self._bridge = jvm.org.apache.spark.barograph.Bridge
+        if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
+            raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
+
+    def observe(self) -> Seen:
+        return read_seen(bytes(self._bridge.observe(self._session)))
+
+    def order(
+        self, topologies: Mapping[str, tuple[Mapping[str, int], Iterable[tuple[str, int, str]]]], cut: Iterable[str]
+    ) -> dict[str, int]:
+        """Hand over orders; what is cut is answered with the epoch that ends."""
+        message = {
+            "topologies": {
+                name: {"parallelism": dict(parallelism), "places": [list(p) for p in places]}
+                for name, (parallelism, places) in topologies.items()
+            },
+            "cut": list(cut),
+        }
+        answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
+        return answer
+
+    def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
+        """The next epoch's number once it is planned, which is when the one before is committed; None: too late."""
+        found = int(self._bridge.awaitEpochAfter(topology, epoch, int(timeout_s * 1000)))
+        return found if found >= 0 else None
+
+
+def read_seen(message: bytes) -> Seen:
+    tables = _tables(message)
+    return Seen(
+        executors=tuple(Executor(r["id"], r["host"], r["seats"], r["since_ms"]) for r in tables["executors"]),
+        operators=tuple(
+            OperatorSeen(
+                r["topology"], r["epoch"], r["operator"], r["parallelism"], bool(r["source"]), bool(r["stateful"]),
+                r["fixed_because"],
+            )
+            for r in tables["operators"]
+        ),
+        edges=tuple(EdgeSeen(r["topology"], r["source"], r["target"], r["grouping"]) for r in tables["edges"]),
+        seated=tuple(
+            Seated(
+                r["topology"], r["run"], r["epoch"], r["orders"], r["planned_ms"], r["operator"], r["instance"],
+                r["executor"], r["wanted"], r["because"],
+            )
+            for r in tables["seated"]
+        ),
+        lives=tuple(
+            Life(
+                r["topology"], r["run"], r["epoch"], r["operator"], r["instance"], r["executor"], r["pid"], r["tid"],
+                r["started_ms"], r["ended_ms"], r["rows_read"],
+            )
+            for r in tables["lives"]
+        ),
+        output={(r["topology"], r["tenth"]): r["rows"] for r in tables["output"]},
+    )  # fmt: skip
+
+
+def _tables(message: bytes) -> dict[str, Rows]:
+    found: dict[str, Rows] = {}
+    at = 0
+
+    def take() -> bytes:
+        nonlocal at
+        (length,) = struct.unpack_from(">i", message, at)
+        piece = message[at + 4 : at + 4 + length]
+        at += 4 + length
+        return piece
+
+    while at < len(message):
+        name = take().decode()
+        found[name] = pa.ipc.open_stream(take()).read_all().to_pylist()
+    return found

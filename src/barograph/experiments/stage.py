@@ -1,0 +1,122 @@
+"""A real cluster with a Spark application on it, for tests and benches, and word counts that come and go on it."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barograph.engines.spark.checkpoint import committed_offsets
+from barograph.engines.spark.conf import plugin_settings
+from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.session import await_executors, open_session, real_time
+from barograph.engines.spark.settings import ClusterSettings
+from barograph.experiments.run import require_alive
+from barograph.experiments.verdict import Verdict, judge
+from barograph.model import Load, Plan
+from barograph.workloads import wordcount
+from barograph.workloads.lines import LineShape
+from barograph.workloads.replay import Replay
+from barograph.workloads.truth import truth_by_spark
+
+PARALLELISM = {"source": 2, "split": 2, "count": 3}
+
+
+@dataclass
+class Stage:
+    cluster: EmbeddedCluster
+    spark: SparkSession
+    engine: SparkEngine
+
+    @contextmanager
+    def wordcount(
+        self,
+        name: str = wordcount.NAME,
+        rate: int = 400,
+        parallelism: Mapping[str, int] = PARALLELISM,
+        epoch_s: float = 60.0,
+        tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
+    ) -> Iterator["Counting"]:
+        """A word count that runs until the block ends; every instance is up when it begins."""
+        with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
+            replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], LineShape(seed=5))
+            writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
+            query = real_time(writer.option("checkpointLocation", folder), epoch_s).start()
+            self.engine.refresh()
+            before = sum(self.engine.sight.output.get(name, {}).values())
+            counting = Counting(self, name, query, replay, Path(folder), before)
+            try:
+                counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+                yield counting
+            finally:
+                query.stop()
+
+
+@dataclass
+class Counting:
+    """A word count under way."""
+
+    stage: Stage
+    name: str
+    query: StreamingQuery
+    replay: Replay
+    checkpoint: Path
+    output_before: int
+
+    def settle(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            require_alive(self.query)
+            self.stage.engine.refresh()
+            if condition():
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError("what was waited for did not come about")
+            time.sleep(0.1)
+
+    def epoch(self) -> int:
+        epoch = self.stage.engine.sight.present(self.name)
+        assert epoch is not None
+        return epoch.epoch
+
+    def executors(self) -> dict[str, str]:
+        """``operator/index`` -> the executor it reported itself from in the present epoch; empty until all have."""
+        epoch = self.stage.engine.sight.present(self.name)
+        if epoch is None or len(epoch.lives) < len(epoch.seated):
+            return {}
+        return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
+
+    def output(self) -> int:
+        return sum(self.stage.engine.sight.output.get(self.name, {}).values()) - self.output_before
+
+    def verdict(self) -> Verdict:
+        """Commit what was read, stop, and compare the state with what the source made."""
+        outcome = self.stage.engine.apply(Plan(cuts=(self.name,)))
+        assert outcome.ok, outcome.refused
+        self.query.stop()
+        due = truth_by_spark(self.stage.spark, self.replay, committed_offsets(self.checkpoint))
+        assert due.lines > 0
+        return judge(due, wordcount.counted(self.stage.spark, str(self.checkpoint)))
+
+
+@contextmanager
+def open_stage(
+    settings: ClusterSettings | None = None, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Stage]:
+    """Everything up; everything ended with the block. conf: settings that win over Barograph's own."""
+    settings = settings or ClusterSettings(nodes=3, seats=8)
+    with start_cluster(settings) as cluster:
+        spark = open_session("barograph stage", plugin_settings(), cluster.session_conf(), conf)
+        try:
+            await_executors(spark, settings.nodes * settings.executors)
+            hosts = settings.addresses()
+            engine = SparkEngine(spark, {hosts[n.name]: n for n in settings.model_nodes()})
+            yield Stage(cluster, spark, engine)
+        finally:
+            spark.stop()
