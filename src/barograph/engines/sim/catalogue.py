@@ -1,5 +1,6 @@
 """The scenarios that ship with the package, by name. A variant is written behind a slash: ``chain/stages-3``."""
 
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -38,6 +39,7 @@ def find(name: str) -> Scenario:
     return parse_scenario(text, base, variant)
 
 
+@cache
 def _texts() -> dict[str, str]:
     folder = resources.files(__package__).joinpath("scenarios")
     return {

@@ -41,13 +41,14 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
     scenario = engine.scenario
     trace = hashlib.sha256()
     chance = np.random.default_rng([engine.seed, 7])
+    last_s = scenario.duration_s - 1e-9
     reassign_s = scenario.reassign.every_s if scenario.reassign else None
     _decide(engine, decider, trace, keep)
     engine.start()
     cycle = 1
-    while engine.now_s < scenario.duration_s - 1e-9:
+    while engine.now_s < last_s:
         next_s = min(cycle * scenario.cycle_s, scenario.duration_s)
-        if scenario.reassign is not None and reassign_s is not None and reassign_s <= next_s:
+        if scenario.reassign is not None and reassign_s is not None and reassign_s <= min(next_s, last_s):
             engine.advance(max(0.0, reassign_s - engine.now_s))
             engine.apply(_reassigned(engine, scenario.reassign, chance))
             reassign_s += scenario.reassign.every_s
@@ -55,6 +56,7 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
         engine.advance(max(0.0, next_s - engine.now_s))
         _decide(engine, decider, trace, keep)
         cycle = int(engine.now_s / scenario.cycle_s + 1e-9) + 1  # a cycle that a slow change ran over is left out
+    engine.close()
     return result(engine, trace.hexdigest())
 
 

@@ -12,16 +12,31 @@ from barograph.engines.sim.layout import Floats, Ints
 _ROUNDS = 12
 
 
+_FORGET_S = 0.7
 _RAMP = 1.25  # who waited for room may find so much more of it next
 
 
-def wanted(waiting: Floats, arriving: Floats, passed: Floats, unit_s: Floats, dt_s: float) -> Floats:
-    """Cores each instance would use: for what waits and what keeps arriving, but not for what finds no room downstream.
+class Appetite:
+    """What instances want of their nodes: CPU for what waits and what lately arrived, if it finds room downstream.
 
-    passed: rows a second that found room, infinite where room was no matter.
+    Rates are the largest of late, forgotten within a second or two: a node that is full stays full between two bursts.
     """
-    found: Floats = np.minimum(waiting / dt_s + arriving, _RAMP * passed + 1.0 / dt_s) * unit_s
-    return found
+
+    def __init__(self, n: int) -> None:
+        self._arriving = np.zeros(n)
+        self._passed = np.full(n, np.inf)
+
+    def saw(self, arrived: Floats, passed: Floats, dt_s: float) -> None:
+        """arrived: rows. passed: rows that found room, infinite where room was no matter."""
+        fade = np.exp(-dt_s / _FORGET_S)
+        self._arriving = np.maximum(arrived / dt_s, fade * self._arriving)
+        before = np.where(np.isfinite(self._passed), self._passed, 0.0)
+        self._passed = np.where(np.isfinite(passed), np.maximum(passed / dt_s, fade * before), np.inf)
+
+    def cores(self, waiting: Floats, unit_s: Floats, dt_s: float) -> Floats:
+        rows = np.minimum(waiting / dt_s + self._arriving, _RAMP * self._passed + 1.0 / dt_s)
+        found: Floats = rows * unit_s
+        return found
 
 
 def speeds(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss: float) -> Floats:

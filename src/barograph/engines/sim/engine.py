@@ -24,6 +24,7 @@ from barograph.engines.sim.sight import snapshot
 from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, Slot, Snapshot, Topology, Worker
 
 _LEAST_SHARE_PCT = 1.0  # the kernel writes no smaller quota
+_MANY = 20  # topologies; from there on single ones do not get moments of their own
 _PATIENCE_S = 600.0  # apply gives up waiting for a topology that never drains
 
 
@@ -47,6 +48,7 @@ class Simulator:
         self.shares_pct: dict[Instance, float] = {}
         self._homes: dict[str, dict[Instance, Slot]] = {t.name: {} for t in self.topologies}
         self._taken: Counter[Slot] = Counter()
+        self._whole = True  # everyone placed is on a live worker
         self._warm: set[tuple[str, str, Slot]] = set()
         self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
         self._returns: list[tuple[float, Slot]] = []
@@ -101,7 +103,10 @@ class Simulator:
             return Outcome(done=tuple(done))
         waited = {self.number[name] for name in found}
         give_up_s = self.now_s + _PATIENCE_S
-        while any(self.lives[t].busy for t in waited) and self.now_s < give_up_s:
+        while self.now_s < give_up_s:
+            self._happen()
+            if not any(self.lives[t].busy for t in waited):
+                break
             self._turn(give_up_s)
         return Outcome(done=tuple(done), order_to_commit_s=self.now_s - ordered_s)
 
@@ -118,6 +123,13 @@ class Simulator:
         target_s = self.now_s + seconds
         while self.now_s < target_s - 1e-9:
             self._turn(target_s)
+
+    def close(self) -> None:
+        """Bring the ledger up to date; the run is over."""
+        self._flush()
+        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
+        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self.ledger.settle(self.now_s, 0.0, 0)
 
     def _turn(self, target_s: float) -> None:
         """One step of time, cut short where something happens."""
@@ -146,10 +158,10 @@ class Simulator:
         if last_s is not None:
             stop_s = max(last_s, life.since_s)
             until_s = max(self.now_s, stop_s + self._pause_s(t, life.change))
-            life.stop(until_s if self.grain_name == "rows" else self._together(until_s))
+            life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
 
     def _together(self, until_s: float) -> float:
-        """In the coarse grain who goes on within the same step does so at its end, so that changes are made at once."""
+        """On a large cluster who goes on within the same step does so at its end, so that changes are made at once."""
         return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
 
     def _pause_s(self, t: int, change: Change) -> float:
@@ -224,6 +236,7 @@ class Simulator:
                 self._returns.append((self.now_s + back_s + self.calibration.executor_start_s, each))
         self._returns.sort()
         self.version += 1
+        self._whole = False
         for name in sorted({i.topology for i, s in self.layout.placement.slots.items() if s in dead}):
             t = self.number[name]
             pause = self.calibration.failure_seen_s + self.calibration.query_restart_s + self.calibration.boundary_s
@@ -276,6 +289,7 @@ class Simulator:
             self.tally = carried
             self.layout = layout
             self.grain.arrange(layout, self.now_s)
+            self._whole = all(s in self.workers for s in layout.placement.slots.values())
             alive = set(layout.instances)
             self.shares_pct = {i: s for i, s in self.shares_pct.items() if i in alive}
         self._reckon()
@@ -318,16 +332,23 @@ class Simulator:
             nodes=tuple(n for n in self.scenario.nodes if n.name in alive),
             topologies=tuple(self.topologies),
             workers=tuple(self.workers.values()),
-            placement=self.layout.placement,
+            placement=self.running(),
             version=self.version,
         )
+
+    def running(self) -> Placement:
+        """Where instances are, less those whose worker has died and who have no other yet."""
+        slots = self.layout.placement.slots
+        if self._whole:
+            return self.layout.placement
+        return Placement({i: s for i, s in slots.items() if s in self.workers})
 
     def _intended(self) -> Placement:
         """Where everyone is, or will be from the next boundary on."""
         slots = dict(self.layout.placement.slots)
         for life in self.lives:
             slots.update(life.at_boundary.moves)
-        return Placement(slots)
+        return Placement({i: s for i, s in slots.items() if s in self.workers})
 
     def _laid_out(self, placement: Placement) -> Layout:
         before = getattr(self, "layout", None)

@@ -11,7 +11,7 @@ time, cs the spread of costs, ca that of gaps between arrivals.
 import numpy as np
 
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import wanted
+from barograph.engines.sim.cpu import Appetite
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout
@@ -64,7 +64,7 @@ class FlowGrain:
             np.maximum.at(self._burst, level.target, level.burst)
         self._sources(now_s)
         self._arriving = np.zeros(order.size)
-        self._passed = np.full(order.size, np.inf)
+        self._appetite = Appetite(order.size)
         self._waiting, self._read, self._committed = (
             self._waiting[order],
             self._read[order],
@@ -172,7 +172,7 @@ class FlowGrain:
         waiting[reader] = due - self._read[reader]
         self._waiting = waiting
         self._arriving = arrived / dt
-        self._passed = np.where(blocked > 0, executed / dt, np.inf)
+        self._appetite.saw(arrived, np.where(blocked > 0, executed, np.inf), dt)
         self._sent += sent
         self._done += np.bincount(self._operator, weights=executed, minlength=self._done.size)
         return self._count(dt, speed, able, arrived, executed, blocked, ages, tally)
@@ -288,8 +288,7 @@ class FlowGrain:
         self._ended = []
 
     def wanted(self, dt_s: float) -> Floats:
-        found = wanted(self._waiting, self._arriving, self._passed, self._unit_s / self._clock, dt_s)
-        return found[self._place]
+        return self._appetite.cores(self._waiting, self._unit_s / self._clock, dt_s)[self._place]
 
     def pending(self, now_s: float) -> Floats:  # noqa: ARG002
         return self._waiting[self._place]

@@ -42,9 +42,6 @@ class Ledger:
             self.nodes_max = max(self.nodes_max, self._nodes)
         self._settled_s, self._cores, self._nodes = now_s, cores, nodes
 
-    def close(self, now_s: float) -> None:
-        self.settle(now_s, self._cores, self._nodes)
-
     def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life]) -> None:
         second = int(from_s + 1e-9)
         for t in np.flatnonzero(completed).tolist():

@@ -71,7 +71,6 @@ class Result:
 
 def result(engine: "Simulator", trace_sha256: str) -> Result:
     ledger, now_s = engine.ledger, engine.now_s
-    ledger.close(now_s)
     timeout_s = engine.scenario.timeout_s
     all_due, all_read = Times(timeout_s), Times(timeout_s)
     topologies = []

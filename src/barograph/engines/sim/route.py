@@ -79,6 +79,8 @@ class Route:
         fits = old is not None and old.n_source == self.n_source and old.n_target == self.n_target
         self._executed: Ints = old._executed if old is not None and fits else np.zeros(source.n, dtype=np.intp)
         self._turn: Ints = old._turn if old is not None and fits else np.arange(source.n) % target.n
+        fresh = (self._turn, self._executed)
+        self._kept: tuple[Ints, Ints] = old._kept if old is not None and fits else fresh
         self._table: Ints | None = None
         self._stuck: NDArray[np.bool_] | None = None
         self._home = edge.homes(source.n)
@@ -133,6 +135,13 @@ class Route:
             return target
         constant = self._stuck[at] if n <= _TABLE else np.resize(self._stuck, n)
         return np.where(constant, self._home[of], target)
+
+    def commit(self) -> None:
+        self._kept = (self._turn, self._executed)
+
+    def fail(self) -> None:
+        """Rows that come again go the same ways again."""
+        self._turn, self._executed = self._kept
 
     def settle(self, sent: Sent, executed: Ints) -> None:
         """Remember what was really sent: where the round-robin stands, how many rows each instance executed."""

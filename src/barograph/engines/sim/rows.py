@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import wanted
+from barograph.engines.sim.cpu import Appetite
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
@@ -79,8 +79,7 @@ class RowGrain:
             self._unit_s[target.span] += route.receive_s
         self._unit_s += self._send_s
         self._waiting = np.zeros(n)
-        self._arriving = np.zeros(n)  # rows a second in the last step
-        self._passed = np.full(n, np.inf)  # rows a second that had room downstream
+        self._appetite = Appetite(n)
         for o, part in enumerate(layout.operators):
             self._waiting[part.span] = np.bincount(self._places[o].of, minlength=part.n)
 
@@ -124,8 +123,7 @@ class RowGrain:
                 rows, of = np.empty((4, 0)), np.empty(0, dtype=np.intp)
             self._serve(part, place, rows, of, (from_s, to_s), speed, rate, room, arrived, passed, tally)
         tally.arrived += arrived
-        self._arriving = arrived / dt
-        self._passed = passed
+        self._appetite.saw(arrived, passed, dt)
         for o, part in enumerate(layout.operators):
             place = self._places[o]
             if part.is_source:
@@ -241,7 +239,7 @@ class RowGrain:
         work_s = np.bincount(of_done, weights=service.take(ready), minlength=part.n)
         busy = work_s + np.maximum(free_before - from_s, 0.0) - np.maximum(free_after - to_s, 0.0)
         if limit is not None:
-            through[part.span] = np.where(stopped, count / (to_s - from_s), np.inf)
+            through[part.span] = np.where(stopped, count, np.inf)
             blocked_s = np.where(stopped, np.maximum(to_s - np.maximum(free_after, from_s), 0.0), 0.0)
         busy = np.clip(busy, 0.0, to_s - from_s)
         place.free_s = free_after
@@ -294,7 +292,7 @@ class RowGrain:
         place.inbox.append((rows, sent.target))
 
     def wanted(self, dt_s: float) -> Floats:
-        return wanted(self._waiting, self._arriving, self._passed, self._unit_s / self._layout.clock, dt_s)
+        return self._appetite.cores(self._waiting, self._unit_s / self._layout.clock, dt_s)
 
     def pending(self, now_s: float) -> Floats:  # noqa: ARG002
         return self._waiting.copy()
@@ -314,6 +312,8 @@ class RowGrain:
             place = self._places[part.index]
             place.read_committed = place.read.copy()
             place.sent_committed, place.done_committed = place.sent, place.done
+            for e in part.outputs:
+                self._routes[e].commit()
 
     def fail(self, topology: int, now_s: float) -> None:
         for part in self._parts(topology):
@@ -322,8 +322,9 @@ class RowGrain:
             place.free_s = np.full(part.n, now_s)
             place.read = place.read_committed.copy()
             place.sent, place.done = place.sent_committed, place.done_committed
+            for e in part.outputs:
+                self._routes[e].fail()
             self._waiting[part.span] = place.seen - place.read if part.is_source else 0.0
-            self._arriving[part.span] = 0.0
 
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:
         ages, weights = [np.empty(0)], [np.empty(0)]

@@ -39,7 +39,7 @@ def snapshot(engine: "Simulator") -> Snapshot:
         nodes=nodes,
         topologies=tuple(engine.topologies),
         workers=tuple(engine.workers.values()),
-        placement=layout.placement,
+        placement=engine.running(),
         metrics=metrics,
         traffic=_traffic(engine),
         node_metrics=tuple(
