@@ -16,6 +16,8 @@ from barograph.model import BadInput
 COMMANDS: dict[str, str] = {
     "run": "run a workload on Spark under a load and judge it exactly",
     "cluster": "start, show and end a small Spark cluster on this machine",
+    "allot": "how SPS or DPS shares out too few nodes",
+    "policies": "every policy, what it does and whose it is",
 }
 
 

@@ -59,6 +59,8 @@ def _rescales(now: Snapshot, demand: Demand) -> tuple[Rescale, ...]:
 
 
 def _shares(demand: Demand) -> dict[Instance, float]:
+    if not demand.enforced:
+        return {}
     return {
         Instance(d.topology, d.operator, index): share
         for d in demand.operators

@@ -4,6 +4,8 @@ from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
 from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
+from barograph.model.lines import Lines, slope_of
 from barograph.model.load import Load
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
@@ -20,10 +22,13 @@ __all__ = [
     "Edge",
     "EdgeTraffic",
     "Forecast",
+    "Frame",
     "Grouping",
     "Instance",
     "InstanceMetrics",
     "Latency",
+    "Lines",
+    "Link",
     "Load",
     "Metrics",
     "MigrationMode",
@@ -46,4 +51,7 @@ __all__ = [
     "Topology",
     "TopologyMetrics",
     "Worker",
+    "mean_of_ratios",
+    "ratio_of_sums",
+    "slope_of",
 ]

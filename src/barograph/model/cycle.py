@@ -9,11 +9,14 @@ from barograph.model.snapshot import Snapshot
 
 @dataclass(frozen=True)
 class Cycle:
-    """What was seen and what was decided. Stages of the present cycle see the earlier ones, oldest first."""
+    """What was seen and what was decided. Stages of the present cycle see the earlier ones, oldest first.
+
+    outcome: what the engine made of the plan; None until it was asked.
+    """
 
     snapshot: Snapshot
     forecast: Forecast
     demand: Demand
     allotment: Allotment
     plan: Plan
-    outcome: Outcome
+    outcome: Outcome | None = None

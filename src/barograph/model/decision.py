@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 
 from barograph.model.checks import require, require_number, require_whole
@@ -27,7 +28,7 @@ class OperatorForecast:
     """What an operator is expected to see in the coming cycle.
 
     arrived: rows expected to be sent to it (L). executed: rows it will have to execute (psi).
-    rising: whether its load is growing.
+    rising: whether its load is growing. error_rows: by how much such forecasts were off lately, 0 where not known.
     """
 
     topology: str
@@ -36,19 +37,25 @@ class OperatorForecast:
     executed: float
     rising: bool = False
     reason: Reason | None = None
+    error_rows: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"forecast of {self.topology}/{self.operator}"
         require_number(f"{here}: arrived", self.arrived)
         require_number(f"{here}: executed", self.executed)
+        require_number(f"{here}: error_rows", self.error_rows)
 
 
 @dataclass(frozen=True)
 class Forecast:
     operators: tuple[OperatorForecast, ...]
 
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], OperatorForecast]:
+        return {(o.topology, o.operator): o for o in self.operators}
+
     def of(self, topology: str, operator: str) -> OperatorForecast | None:
-        return next((o for o in self.operators if (o.topology, o.operator) == (topology, operator)), None)
+        return self._by_name.get((topology, operator))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +84,20 @@ class OperatorDemand:
 
 @dataclass(frozen=True)
 class Demand:
+    """What every operator needs.
+
+    enforced: whether the shares are limits to be written; where not, they are only what a placer reckons with.
+    """
+
     operators: tuple[OperatorDemand, ...]
+    enforced: bool = True
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str], OperatorDemand]:
+        return {(o.topology, o.operator): o for o in self.operators}
 
     def of(self, topology: str, operator: str) -> OperatorDemand | None:
-        return next((o for o in self.operators if (o.topology, o.operator) == (topology, operator)), None)
+        return self._by_name.get((topology, operator))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +105,22 @@ class Allotment:
     """Which nodes each topology may use. A topology that is not named may use every node that is not exclusive.
 
     starved: topologies that get none now. idle: nodes nobody may use.
+    workers: of a named topology, how many workers each of its nodes gets, in the order of its nodes; a topology that
+    is missing here is spread as the placer thinks fit.
     """
 
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    workers: Mapping[str, tuple[int, ...]] = field(default_factory=dict, kw_only=True)
     starved: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
     reasons: tuple[Reason, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nodes", MappingProxyType(dict(self.nodes)))
+        object.__setattr__(self, "workers", MappingProxyType(dict(self.workers)))
+        for topology, counts in self.workers.items():
+            same = len(counts) == len(self.nodes.get(topology, ()))
+            require(same, f"allotment of {topology}: one number of workers for each node")
 
     def __hash__(self) -> int:
         return hash((tuple(self.nodes.items()), self.starved, self.idle))

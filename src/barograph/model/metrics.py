@@ -84,6 +84,16 @@ class Metrics:
             found.setdefault((i.topology, i.operator), []).append((i.index, position))
         return {key: np.array([p for _, p in sorted(rows)], dtype=np.int64) for key, rows in found.items()}
 
+    @cached_property
+    def operator_sums(self) -> tuple[tuple[tuple[str, str], ...], Column]:
+        """Every operator seen, and the sum over its instances: one row per operator, one column per name of COLUMNS."""
+        rows = self.rows_of_operator
+        if not rows:
+            return (), np.zeros((0, len(COLUMNS)))
+        ends = np.cumsum([len(r) for r in rows.values()])
+        values = np.stack([self.columns[name] for name in COLUMNS], axis=1)[np.concatenate(list(rows.values()))]
+        return tuple(rows), np.add.reduceat(values, np.concatenate(([0], ends[:-1])), axis=0)
+
     def row(self, instance: Instance) -> InstanceMetrics:
         position = self._position.get(instance)
         if position is None:
@@ -118,6 +128,11 @@ class EdgeTraffic:
         view = self.rows.view()
         view.setflags(write=False)
         object.__setattr__(self, "rows", view)
+
+    @cached_property
+    def total(self) -> float:
+        """All rows of the edge in the cycle."""
+        return float(self.rows.sum())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EdgeTraffic):

@@ -53,6 +53,25 @@ class Snapshot:
     def _workers(self) -> dict[Slot, Worker]:
         return {w.slot: w for w in self.workers}
 
+    @cached_property
+    def cluster_cpu_pct(self) -> float:
+        """What all nodes give together."""
+        return sum(n.cpu_pct for n in self.nodes)
+
+    @cached_property
+    def largest_node_pct(self) -> float:
+        """What the largest node gives; a core where there is none."""
+        return max((n.cpu_pct for n in self.nodes), default=100.0)
+
+    @cached_property
+    def sent_between(self) -> dict[tuple[str, str, str], float]:
+        """(topology, operator, operator it sends to) -> rows in the cycle, where the engine reports traffic."""
+        found: dict[tuple[str, str, str], float] = {}
+        for edge in self.traffic:
+            key = (edge.topology, edge.source, edge.target)
+            found[key] = found.get(key, 0.0) + edge.total
+        return found
+
     def node(self, name: str) -> Node:
         found = self._nodes.get(name)
         if found is None:

@@ -19,6 +19,11 @@ NO_LIMIT = 1 << 40  # seats of a worker that counts none; no cluster has as many
 HAIR = 1e-6  # shares are sums of floats: a share more than this over the capacity is over
 
 
+def summed(where: Whole, weights: Real, count: int) -> Real:
+    """The sum of weights at each of ``count`` places."""
+    return np.bincount(where, weights=weights, minlength=count).astype(np.float64)
+
+
 class Board:
     """cpu_left and memory_left may go below 0 under placers that know no such limit; seats_left never does."""
 
@@ -34,6 +39,7 @@ class Board:
         self.cpu_left, self.memory_left = self.cpu_pct.copy(), self.memory_mb.copy()
         self._number_slots()
         self.owner = np.full(len(self.slot_node), -1, dtype=np.int64)
+        self.claimed = np.zeros(len(self.slot_node), dtype=np.int64)  # seats spoken for, while the present is adopted
         self._slots: dict[int, Slot] = {}
 
     def _number_slots(self) -> None:
@@ -61,6 +67,11 @@ class Board:
     def number(self, slot: Slot | None) -> int:
         """The slot's number, -1 where there is no such slot now (its node or its worker is gone)."""
         return -1 if slot is None else self._slot_at.get((slot.node, slot.index), -1)
+
+    @cached_property
+    def held_now(self) -> frozenset[int]:
+        """Slots in which something runs at present."""
+        return frozenset(self.number(s) for s in set(self.now.placement.slots.values()))
 
     def slot(self, number: int) -> Slot:
         found = self._slots.get(number)
@@ -102,6 +113,19 @@ class Board:
         self.memory_left[node] -= memory_mb
         if not self.shared:
             self.owner[slot] = topology
+
+    def vacate(self, slot: int) -> None:
+        """Nobody is in the slot any more."""
+        self.owner[slot] = -1
+
+    def is_fresh(self, slot: int) -> bool:
+        """Whether a topology without a worker there could have one in the slot."""
+        return bool(self.owner[slot] == -1 and self.seats_left[slot] > 0)
+
+    def fresh_slots(self) -> Whole:
+        """How many such slots each node has."""
+        fresh = (self.owner == -1) & (self.seats_left > 0)
+        return np.bincount(self.slot_node[fresh], minlength=len(self.names))
 
 
 def to_placement(board: Board, parts: Sequence[tuple[Sequence[Instance], Whole]]) -> Placement:

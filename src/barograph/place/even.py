@@ -24,7 +24,7 @@ def even(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         book(board, crew, crew.present)
     parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
     for crew in everyone:
-        where, why = _deal(board, crew)
+        where, why = deal_evenly(board, crew)
         parts.append((crew.instances, where))
         unplaced += refused([i for i, s in zip(crew.instances, where.tolist(), strict=True) if s < 0], why)
         moved = float(((where != crew.present) & (where >= 0)).sum())
@@ -51,7 +51,7 @@ def _release(board: Board, slots: Sequence[int], held: dict[int, list[int]]) -> 
         board.owner[slot] = -1
 
 
-def _deal(board: Board, crew: Crew) -> tuple[Whole, str]:
+def deal_evenly(board: Board, crew: Crew) -> tuple[Whole, str]:
     """One topology's turn: the slot of each instance, and why some have none."""
     where = crew.present.copy()
     held: dict[int, list[int]] = defaultdict(list)

@@ -2,8 +2,9 @@
 
 import math
 
-from barograph.model import Instance, Refusal
-from barograph.place.board import Board
+from barograph.model import Instance, Reason, Refusal
+from barograph.place import PlaceDecision
+from barograph.place.board import Board, to_placement
 from barograph.place.crew import Crew
 
 
@@ -27,3 +28,21 @@ def wanted_workers(crew: Crew, board: Board) -> int:
 
 def refused(instances: list[Instance], reason: str) -> list[Refusal]:
     return [Refusal(str(instance), reason) for instance in instances]
+
+
+def too_few_slots(board: Board, everyone: list[Crew]) -> str:
+    """Why no schedule of this kind can be, or an empty string: it needs sum of S >= sum of min(W, E)."""
+    if board.shared:
+        return "" if len(board.slot_node) else "no worker is alive"
+    needed = sum(wanted_workers(crew, board) for crew in everyone)
+    there = len(board.slot_node)
+    if needed <= there:
+        return ""
+    return f"the topologies need {needed} slots and there are {there}: {needed - there} are missing"
+
+
+def kept_as_is(everyone: list[Crew], board: Board, reason: str) -> PlaceDecision:
+    """A schedule that cannot be is refused whole: what runs stays, what does not is named."""
+    parts = [(crew.instances, crew.present) for crew in everyone]
+    left = [i for crew in everyone for i, s in zip(crew.instances, crew.present.tolist(), strict=True) if s < 0]
+    return PlaceDecision(to_placement(board, parts), tuple(refused(left, reason)), (Reason("cluster", reason),))

@@ -1,0 +1,17 @@
+"""The cycle: what was seen becomes a plan. Only engines touch the world; this only decides."""
+
+from collections.abc import Sequence
+
+from barograph.model import Cycle, Reason, Snapshot
+from barograph.policies import Policy
+
+
+def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
+    """One turn, pure: the same history and snapshot always give the same plan. The outcome is not known yet."""
+    forecast = policy.forecaster(history, now, policy.horizon_cycles)
+    demand = policy.scaler(history, now, forecast)
+    allotment = policy.allotter(history, now, demand)
+    places = policy.placer(now, demand, allotment)
+    unplaced = tuple(Reason(refusal.what, f"not placed: {refusal.reason}") for refusal in places.unplaced)
+    plan = policy.migrator(now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
+    return Cycle(now, forecast, demand, allotment, plan)

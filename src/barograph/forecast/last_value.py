@@ -1,0 +1,20 @@
+"""Tomorrow is as today: the arrivals of the present cycle. The floor every other forecaster is measured against."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from barograph.forecast.protocol import ByFrame, Estimate
+from barograph.model import Frame
+
+
+@dataclass(frozen=True)
+class LastValue(ByFrame):
+    name: ClassVar[str] = "last-value"
+
+    def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:  # noqa: ARG002  # the same for every horizon
+        arrived = frame.column("arrived")
+        before = arrived[-2] if len(frame) > 1 else arrived[-1]
+        rising = np.asarray(arrived[-1] > before, dtype=np.bool_)
+        return Estimate.of_arrivals(arrived[-1], rising, "the arrivals of the last cycle go on", {})

@@ -1,0 +1,166 @@
+"""Few-disturbed (Liu et al.): shares follow the load, and a placement changes only where a node is overloaded.
+
+Two workers per node and topology, one for stateful (sf) and one for stateless (sl) instances. Where a node is
+overloaded, the stateless worker is disturbed if that helps; room is sought tier by tier so that as few further workers
+as possible are disturbed; the instances of disturbed workers are placed anew; then nodes that others can take over are
+emptied. It knows CPU shares and seats, no memory and no traffic.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.place import PlaceDecision
+from barograph.place.board import HAIR, Board, Whole, to_placement
+from barograph.place.crew import Crew, crews
+from barograph.place.kinds import KINDS, SF, SL, Kinds
+from barograph.place.wanted import refused
+
+
+@dataclass(frozen=True, slots=True)
+class FewDisturbed:
+    """The Placer. scale_in: whether nodes that others can take over are emptied."""
+
+    scale_in: bool = True
+
+    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+        board = Board(now, allotment)
+        everyone = crews(now, demand, board)
+        for crew in everyone:
+            _book_present(board, crew)
+        parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
+        for crew in everyone:
+            state = Kinds(board, crew)
+            disturb_overloaded(state)
+            find_room(state)
+            left = place_disturbed(state)
+            emptied = empty_nodes(state) if self.scale_in else 0
+            where = state.into_slots()
+            parts.append((crew.instances, where))
+            left = sorted({*left, *np.flatnonzero(where < 0).tolist()})
+            if left:
+                unplaced += refused([crew.instances[i] for i in left], _missing(state, left))
+            moved = (where != crew.present) & (crew.present >= 0)
+            numbers = {
+                "disturbed_stateful_workers": float(state.disturbed[SF].sum()),
+                "disturbed_workers": float(sum(state.disturbed[k].sum() for k in KINDS)),
+                "nodes_emptied": float(emptied),
+                "moves": float(moved.sum()),
+                "nodes": float(len(set(board.slot_node[where[where >= 0]].tolist()))),
+            }
+            reasons.append(Reason(crew.topology.name, "moved only what overload or scaling in asked for", numbers))
+        return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+
+
+def _book_present(board: Board, crew: Crew) -> None:
+    for i in np.flatnonzero(crew.present >= 0).tolist():
+        slot = int(crew.present[i])
+        if board.seats_left[slot] > 0 and board.owner[slot] in (-1, crew.number):
+            board.take(slot, crew.number, float(crew.cpu_pct[i]))
+        else:
+            crew.present[i] = -1  # another topology has the slot, or its seats are gone: it must go elsewhere
+
+
+def disturb_overloaded(state: Kinds) -> None:
+    """Step 1: on each used node with D(sl) + D(sf) > R_n, stateless first, stateful only if that does not do."""
+    for n in state.used_nodes().tolist():
+        room, sf, sl = state.capacity[n], state.held[SF][n], state.held[SL][n]
+        if sf + sl <= room + HAIR:
+            continue
+        if sf < room:
+            state.disturb(n, SL)
+        elif sl < room:
+            state.disturb(n, SF)
+        else:
+            state.disturb(n, SL)
+            state.disturb(n, SF)
+
+
+def find_room(state: Kinds) -> None:
+    """Step 2, by sums: reserve room tier by tier, only while demand is left.
+
+    a: used nodes where nobody is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed;
+    c: free nodes.
+    """
+    used, free = state.used_nodes(), state.free_nodes()
+    for nodes, only_harmless in ((used, True), (used, False), (free, False)):
+        for n in nodes.tolist():
+            for kind in (SF, SL):
+                need = state.wanted[kind] - state.reserved_total[kind]
+                if need > HAIR and (not only_harmless or state.harmless(np.array([n]), kind)[0]):
+                    state.reserve(n, kind, need)
+            if all(state.wanted[k] - state.reserved_total[k] <= HAIR for k in KINDS):
+                return
+
+
+def place_disturbed(state: Kinds) -> list[int]:
+    """Step 3: breadth-first, each on the first usable node that holds it. Returns those that no node holds."""
+    left = []
+    for i in state.breadth_first():
+        if state.node[i] >= 0:
+            continue
+        kind, cpu = state.kind(i), float(state.crew.cpu_pct[i])
+        n = state.first(np.flatnonzero(state.usable[kind]), kind, cpu)
+        if n < 0:
+            n = _next_room(state, kind, cpu)
+        if n < 0:
+            left.append(i)
+        else:
+            state.put(i, n)
+    return left
+
+
+def _next_room(state: Kinds, kind: int, cpu: float) -> int:
+    """Whole instances do not fit into the sums: room of the next tiers; what the other kind has reserved comes last."""
+    used, free = state.used_nodes(), state.free_nodes()
+    for nodes in (used[state.harmless(used, kind)], used, free):
+        n = state.first(nodes, kind, cpu)
+        if n >= 0:
+            return n
+    return state.first(np.concatenate([used, free]), kind, cpu, keep_reserve=False)
+
+
+def empty_nodes(state: Kinds) -> int:
+    """Step 4, scale in: the least loaded used node's two workers each to another used node, or stop."""
+    emptied = 0
+    while True:
+        used = state.used_nodes()
+        if len(used) < 2:
+            return emptied
+        load = state.held[SL][used] + state.held[SF][used]
+        n = int(used[load.argmin()])
+        targets = _targets(state, n, used[used != n])
+        if targets is None:
+            return emptied
+        for kind, target in targets.items():
+            for i in state.members(n, kind):
+                state.put(i, target)
+        emptied += 1
+
+
+def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
+    """For each worker of node n the first other node, by rising remainder, with strictly more left than it holds."""
+    found: dict[int, int] = {}
+    room = state.capacity[others] - state.held[SL][others] - state.held[SF][others]
+    taken = np.zeros(len(others), dtype=np.int64)
+    for kind in (SL, SF):
+        members = state.members(n, kind)
+        if not members:
+            continue
+        may = (room > state.held[kind][n] + HAIR) & (state.seats(others, kind) - taken >= len(members))
+        if not may.any():
+            return None
+        k = int(np.where(may, room, np.inf).argmin())
+        found[kind] = int(others[k])
+        room[k] -= state.held[kind][n]
+        taken[k] += len(members)
+    return found
+
+
+def _missing(state: Kinds, left: list[int]) -> str:
+    cpu = float(state.crew.cpu_pct[left].sum())
+    room = max((state.remainder(n) for n in state.mine.tolist()), default=0.0)
+    return (
+        f"{len(left)} instances of {cpu:g} % CPU find no node with room; the most any has left is {max(0.0, room):g} %"
+    )

@@ -1,0 +1,11 @@
+"""Nothing moves: what runs stays where it is, and what has no place gets it from the engine itself.
+
+This is Spark without Barograph: its own scheduler deals tasks to whoever offers a seat, and no policy has a say.
+"""
+
+from barograph.model import Allotment, Demand, Snapshot
+from barograph.place import PlaceDecision
+
+
+def stay(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001  # it looks at neither
+    return PlaceDecision(now.placement)

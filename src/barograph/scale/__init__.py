@@ -1,0 +1,23 @@
+"""Scale: from the forecast to instances per operator and CPU per instance. One file per scaler."""
+
+from barograph.scale.adaptive import Adaptive
+from barograph.scale.cpu_share import CpuShare
+from barograph.scale.fixed import Fixed, equal_in_total, mean_used, peak_used
+from barograph.scale.measured import Measured
+from barograph.scale.parallelism import Combine, Parallelism
+from barograph.scale.protocol import Scaler
+from barograph.scale.true_rate import TrueRate
+
+__all__ = [
+    "Adaptive",
+    "Combine",
+    "CpuShare",
+    "Fixed",
+    "Measured",
+    "Parallelism",
+    "Scaler",
+    "TrueRate",
+    "equal_in_total",
+    "mean_used",
+    "peak_used",
+]

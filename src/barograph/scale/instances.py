@@ -1,0 +1,155 @@
+"""How many instances an operator of the adaptive scaler gets: what is needed, and what may be changed now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model import Cycle, Operator, Snapshot
+from barograph.scale.protocol import bounded, ceil, most_instances, total_seats
+from barograph.scale.rest import changed_within
+
+
+@dataclass(frozen=True, eq=False)
+class Need:
+    """What one operator has to do in the coming cycle.
+
+    arriving: rows expected to be sent to it. rows: to be executed by each instance. backlog: rows waiting now.
+    lasting_rows: as ``rows``, but with the backlog spread over a longer time: what instances are counted for, so that
+    the backlog of one pause does not call for the next change.
+    kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance busy.
+    limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall unevenly.
+    """
+
+    arriving: float
+    rows: NDArray[np.float64]
+    lasting_rows: NDArray[np.float64]
+    backlog: float
+    kappa_s: float | None
+    service_s: float
+    cycle_s: float
+    limit_pct: float
+    cluster_pct: float
+    utilisation: float
+    low: float
+    by_key: bool
+
+    @property
+    def r_pct(self) -> NDArray[np.float64]:
+        """CPU each instance needs, in per cent of a core."""
+        needed: NDArray[np.float64] = 100.0 * self.rows * (self.kappa_s or 0.0) / self.cycle_s
+        return needed
+
+    def capacity_rows(self, instances: int) -> float:
+        """What so many instances can execute in a cycle, however the CPU is shared out."""
+        slowest_s = max((self.kappa_s or 0.0) * 100.0 / self.limit_pct, self.service_s)
+        return instances * self.cycle_s / slowest_s if slowest_s > 0 else float("inf")
+
+    @property
+    def load(self) -> float:
+        """Rows in the long run against what the present instances can do at most; above 1 they fall behind."""
+        return float(self.lasting_rows.sum()) / self.capacity_rows(len(self.rows))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row keeps an instance busy for longer than CPU alone explains."""
+        return self.service_s > (self.kappa_s or 0.0) * 100.0 / self.limit_pct
+
+    @property
+    def comfortable(self) -> int:
+        """The fewest instances whose shares, headroom included, stay below the limit."""
+        return max(1, ceil(float(self.lasting_rows.sum()) / (self.capacity_rows(1) * self.utilisation)))
+
+    def wanted(self) -> tuple[int, str]:
+        """Instances it should have were it free to change, and why."""
+        present = len(self.rows)
+        if self.load > self.utilisation and self.waits:
+            return max(present, self.comfortable), "instances wait more than CPU can help"
+        if self.load > self.utilisation:
+            useful = max(1, ceil(self.cluster_pct / self.limit_pct))  # more could not be fed
+            return max(present, min(self.comfortable, useful)), "a share would pass what one instance can use"
+        hottest = float(self.lasting_rows.max()) / (self.capacity_rows(1) * self.utilisation)
+        if self.by_key and hottest > 1 and present > 1:
+            return min(2 * present, ceil(present * hottest)), "one instance gets more than it can do"
+        if self.load < self.low:
+            return min(present, max(self.comfortable, ceil(present / 2))), "shares follow the load; it is low"
+        return present, "shares follow the load"
+
+
+@dataclass(eq=False)
+class Growth:
+    """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision."""
+
+    now: Snapshot = field(repr=False)
+    free_seats: int
+    resting: Mapping[str, bool]
+    history: Sequence[Cycle] = field(repr=False)
+    patience_cycles: int
+    low_cycles: int
+
+    @staticmethod
+    def of(
+        history: Sequence[Cycle], now: Snapshot, patience_cycles: int, low_cycles: int, rest_cycles: int
+    ) -> "Growth":
+        running = sum(o.parallelism for t in now.topologies for o in t.operators)
+        resting = {t.name: changed_within(history, now, t.name, rest_cycles) for t in now.topologies}
+        seats = total_seats(now)
+        return Growth(
+            now,
+            most_instances(now) if seats is None else seats - running,
+            resting,
+            history,
+            patience_cycles,
+            low_cycles,
+        )
+
+    def decide(self, topology: str, operator: Operator, need: Need) -> tuple[int, int, str]:
+        """Instances it gets now, instances it wants, and why."""
+        present = operator.parallelism
+        wanted, why = need.wanted()
+        allowed = bounded(self.now, operator, wanted)
+        if allowed == present:
+            return (
+                present,
+                wanted,
+                f"{why}; {operator.fixed_because}" if wanted != present and operator.fixed_because else why,
+            )
+        if self.resting[topology]:
+            return present, wanted, f"{why}; resting after a change"
+        if allowed > present:
+            return self._grow(topology, operator, allowed, wanted, why)
+        return self._shrink(topology, operator, allowed, wanted, why)
+
+    def _grow(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> tuple[int, int, str]:
+        present = operator.parallelism
+        if operator.stateful and not self._lasted(topology, operator, self.patience_cycles, more=True):
+            return present, wanted, f"{why}; repartitioned only when that lasts {self.patience_cycles} cycles"
+        degree = min(allowed, present + max(0, self.free_seats))
+        if degree == present:
+            return present, wanted, f"{why}; no seat is free for {allowed - present} more"
+        self.free_seats -= degree - present
+        return degree, wanted, f"{why}: {present} -> {degree} instances"
+
+    def _shrink(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> tuple[int, int, str]:
+        present = operator.parallelism
+        if operator.stateful:
+            return present, wanted, f"{why}; fewer instances are not worth moving its state"
+        if not self._lasted(topology, operator, self.low_cycles, more=False):
+            return present, wanted, f"{why}; fewer only when that lasts {self.low_cycles} cycles"
+        self.free_seats += present - allowed
+        return allowed, wanted, f"{why}: {present} -> {allowed} instances"
+
+    def _lasted(self, topology: str, operator: Operator, cycles: int, more: bool) -> bool:
+        """Whether it wanted the same in each of the ``cycles`` cycles that end with the present one."""
+        earlier = self.history[-(cycles - 1) :] if cycles > 1 else ()
+        if len(earlier) < cycles - 1:
+            return False
+        demands = (c.demand.of(topology, operator.name) for c in earlier)
+        return all(
+            d is not None
+            and d.parallelism == operator.parallelism
+            and (d.wanted > d.parallelism) == more
+            and d.wanted != d.parallelism
+            for d in demands
+        )

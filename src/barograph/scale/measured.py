@@ -1,0 +1,74 @@
+"""What schedulers without a say in CPU reckon with: as many instances as there are, each with what it was seen to use.
+
+Nothing is enforced. A declared share, where a scheduler works by declarations, goes before what was measured.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model import Cycle, Demand, Forecast, Operator, OperatorDemand, Reason, Snapshot
+from barograph.scale.protocol import instance_limit_pct
+
+
+def used_pct(
+    history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, cycles: int
+) -> NDArray[np.float64]:
+    """CPU each present instance used, mean over the last cycles in which there were as many of them."""
+    total, seconds = np.zeros(operator.parallelism), 0.0
+    for snapshot in (*(c.snapshot for c in history[-(cycles - 1) :] if cycles > 1), now):
+        rows = snapshot.metrics.rows_of_operator.get((topology, operator.name))
+        if rows is not None and len(rows) == operator.parallelism:
+            total = total + snapshot.metrics.columns["cpu_s"][rows]
+            seconds += snapshot.cycle_s
+    return 100.0 * total / seconds if seconds > 0 else total
+
+
+def reckoned_pct(
+    history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, instances: int, cycles: int
+) -> tuple[float, ...]:
+    """What a placer reckons with for each instance: what was declared, or else what was seen."""
+    limit = instance_limit_pct(now)
+    if operator.cpu_pct is not None:
+        return (min(operator.cpu_pct, limit),) * instances
+    seen = np.minimum(used_pct(history, now, topology, operator, cycles), limit)
+    if instances != operator.parallelism:
+        return (min(float(seen.sum()) / instances, limit),) * instances
+    return tuple(seen.tolist())
+
+
+@dataclass(frozen=True)
+class Measured:
+    """averaged_cycles: over how many use is averaged. declared_first: whether a declared share goes before it."""
+
+    averaged_cycles: int = 5
+    declared_first: bool = False
+
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:  # noqa: ARG002
+        found = []
+        for topology in now.topologies:
+            for operator in topology.operators:
+                here = f"{topology.name}/{operator.name}"
+                if self.declared_first:
+                    shares = reckoned_pct(
+                        history, now, topology.name, operator, operator.parallelism, self.averaged_cycles
+                    )
+                    why = "as declared" if operator.cpu_pct is not None else "nothing declared: as measured"
+                else:
+                    seen = used_pct(history, now, topology.name, operator, self.averaged_cycles)
+                    shares = tuple(np.minimum(seen, instance_limit_pct(now)).tolist())
+                    why = f"as measured over {self.averaged_cycles} cycles"
+                found.append(
+                    OperatorDemand(
+                        topology.name,
+                        operator.name,
+                        operator.parallelism,
+                        shares,
+                        shares,
+                        operator.parallelism,
+                        Reason(here, why, {"total_pct": float(sum(shares))}),
+                    )
+                )
+        return Demand(tuple(found), enforced=False)

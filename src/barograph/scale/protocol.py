@@ -1,0 +1,61 @@
+"""What a scaler is, and what all of them reckon with: bounds of an operator, limits of an instance."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from barograph.model import Cycle, Demand, Forecast, Operator, OperatorDemand, Snapshot
+
+INSTANCES_PER_CORE = 16
+
+
+class Scaler(Protocol):
+    """Called once a cycle, after the forecast. Says how many instances each operator needs, and the CPU of each.
+
+    It names every operator of ``now``. It knows nothing of nodes but what the largest of them can give one instance.
+    """
+
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand: ...
+
+
+def instance_limit_pct(now: Snapshot) -> float:
+    """The most one instance can use: one core, or what the largest node gives if that is less."""
+    return min(100.0, now.largest_node_pct)
+
+
+def total_seats(now: Snapshot) -> int | None:
+    """Seats of the live workers; where workers are started as they are needed, of all slots; None: without limit."""
+    if now.workers and now.shared_workers:
+        return sum(w.seats for w in now.workers)
+    if any(n.seats is None for n in now.nodes):
+        return None
+    return sum((n.seats or 0) * n.slots for n in now.nodes)
+
+
+def most_instances(now: Snapshot) -> int:
+    """How many instances an operator may have where nobody says: no more than there are seats, nor than a cluster of
+    that size could feed, even if each waits most of its time."""
+    cores = ceil(now.cluster_cpu_pct / 100.0)
+    seats = total_seats(now)
+    useful = max(1, cores) * INSTANCES_PER_CORE
+    return useful if seats is None else min(useful, max(1, seats))
+
+
+def bounded(now: Snapshot, operator: Operator, wanted: int) -> int:
+    """As many as wanted, within what the operator allows."""
+    if operator.fixed_because:
+        return operator.parallelism
+    most = operator.max_parallelism
+    if most is None:
+        most = max(most_instances(now), operator.parallelism)
+    return max(operator.min_parallelism, min(most, wanted))
+
+
+def demanded_before(history: Sequence[Cycle], topology: str, operator: str) -> OperatorDemand | None:
+    """What the cycle before asked for."""
+    return history[-1].demand.of(topology, operator) if history else None
+
+
+def ceil(value: float) -> int:
+    """Rounded up, but 3.0000000000000004 is 3."""
+    return math.ceil(value - 1e-9)

@@ -1,0 +1,51 @@
+"""How long an instance is busy with a row when nothing holds it back: more than its CPU where it waits for others.
+
+An operator that sleeps or asks a database is not helped by CPU, only by more instances. But an instance that is
+throttled, or shares a full node, is also busy for longer than its CPU; such cycles tell nothing and are left out.
+"""
+
+from collections.abc import Sequence
+
+from barograph.model import Cycle, Frame, Snapshot
+from barograph.model.frame import NOTHING
+
+_NEAR_LIMIT = 0.85  # this close to its share an instance counts as throttled
+_FULL_NODE = 0.9
+
+
+def busy_s_per_row(
+    history: Sequence[Cycle], frame: Frame, key: tuple[str, str], cpu_s_per_row: float, cycles: int
+) -> float:
+    """Seconds a row keeps an instance busy, over the last cycles; its CPU time where they do not tell."""
+    i = frame.position[key]
+    busy, executed, cpu = (frame.column(name)[:, i].tolist() for name in ("busy_s", "executed", "cpu_s"))
+    total_busy_s = total_rows = 0.0
+    for back in range(1, min(cycles, len(frame)) + 1):
+        if executed[-back] <= NOTHING or busy[-back] <= NOTHING:
+            continue
+        before = history[-back] if back <= len(history) else None  # who decided the shares of that cycle
+        if _throttled(before, key, cpu[-back] / busy[-back]) or _on_full_node(frame.snapshots[-back], key):
+            continue
+        total_busy_s += busy[-back]
+        total_rows += executed[-back]
+    return max(cpu_s_per_row, total_busy_s / total_rows) if total_rows > 0 else cpu_s_per_row
+
+
+def _throttled(before: Cycle | None, key: tuple[str, str], cpu_of_busy: float) -> bool:
+    """Whether its CPU per busy second came near the share that was in force."""
+    demand = before.demand.of(*key) if before is not None and before.demand.enforced else None
+    share = sum(demand.shares_pct) / len(demand.shares_pct) if demand is not None else 100.0
+    return cpu_of_busy >= _NEAR_LIMIT * share / 100.0
+
+
+def _on_full_node(snapshot: Snapshot, key: tuple[str, str]) -> bool:
+    full = {
+        m.node
+        for m in snapshot.node_metrics
+        if m.cpu_used_s >= _FULL_NODE * snapshot.node(m.node).cpu_pct / 100.0 * snapshot.cycle_s
+    }
+    rows = snapshot.metrics.rows_of_operator.get(key)
+    if not full or rows is None:
+        return False
+    slots = (snapshot.placement.get(snapshot.metrics.instances[row]) for row in rows.tolist())
+    return any(slot is not None and slot.node in full for slot in slots)

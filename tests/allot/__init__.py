@@ -1,0 +1,1 @@
+"""Allotters: worked numbers and laws."""

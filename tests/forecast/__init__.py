@@ -1,0 +1,1 @@
+"""Forecasters: worked numbers and laws."""

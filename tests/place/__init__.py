@@ -1,0 +1,1 @@
+"""Placers: worked numbers and laws."""

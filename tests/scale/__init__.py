@@ -1,0 +1,1 @@
+"""Scalers: worked numbers and laws."""

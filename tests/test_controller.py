@@ -1,0 +1,81 @@
+"""One turn of the controller under every policy: pure, whole, and quiet when nothing changes."""
+
+from dataclasses import replace
+
+import pytest
+
+from barograph.controller import decide
+from barograph.model import Cycle, Edge, Grouping, Instance, Operator, Outcome, Placement, Snapshot, Topology
+from barograph.policies import POLICIES, Policy
+from tests.cycles import nodes, seen, work
+
+TOPOLOGY = Topology(
+    "wc",
+    (
+        Operator("spout", 2, source=True, cpu_pct=20.0, memory_mb=100.0),
+        Operator("split", 2, cpu_pct=30.0, memory_mb=100.0),
+        Operator("count", 2, cpu_pct=30.0, memory_mb=100.0, stateful=True),
+    ),
+    (Edge("spout", "split"), Edge("split", "count", Grouping.FIELDS)),
+    desired_nodes=2,
+    minimum_nodes=1,
+    isolate_nodes=2,
+)
+NUMBERS = {"spout": work(1000), "split": work(1000, out=5, ms=4), "count": work(5000, out=0)}
+each = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+
+
+def world(placement: Placement | None = None) -> Snapshot:
+    return seen(TOPOLOGY, NUMBERS, cluster=nodes(3, 200, slots=2, seats=8), placement=placement)
+
+
+def settle(policy: Policy, turns: int = 4) -> list[Cycle]:
+    """Turns of the controller in a world that does as it is told and never changes by itself."""
+    now, history = world(), list[Cycle]()
+    for _ in range(turns):
+        cycle = decide(policy, history, now)
+        history.append(replace(cycle, outcome=Outcome(("all of it",))))
+        now = world(Placement({**now.placement.slots, **cycle.plan.placement.slots}))
+    return history
+
+
+@each
+def test_everything_is_placed_and_then_nothing_moves(policy: Policy) -> None:
+    first, *_, last = settle(policy)
+    placed = set(first.plan.placement)
+    assert placed == (set() if policy.name == "spark" else set(TOPOLOGY.instances()))
+    assert not first.plan.rescales
+    assert not last.plan.placement.slots
+    assert not last.plan.cuts
+
+
+@each
+def test_the_same_input_gives_the_same_cycle(policy: Policy) -> None:
+    history = settle(policy, 2)
+    now = world(history[0].plan.placement)
+    assert decide(policy, history, now) == decide(policy, history, now)
+
+
+@each
+def test_a_decision_says_what_was_seen_and_why(policy: Policy) -> None:
+    cycle = settle(policy, 1)[0]
+    assert cycle.snapshot == world()
+    assert cycle.plan.version == cycle.snapshot.version
+    assert all(o.reason is not None and o.reason.numbers for o in cycle.forecast.operators)
+    assert all(o.reason is not None and o.reason.numbers for o in cycle.demand.operators)
+
+
+ENFORCING = {"adaptive", "liu", "fixed", "fixed-mean", "fixed-peak", "fixed-equal"}
+
+
+@each
+def test_only_policies_that_enforce_shares_write_them(policy: Policy) -> None:
+    shares = settle(policy, 1)[0].plan.shares_pct
+    assert set(shares) == (set(TOPOLOGY.instances()) if policy.name in ENFORCING else set())
+
+
+def test_what_is_not_placed_is_among_the_plans_reasons() -> None:
+    big = replace(TOPOLOGY, operators=(Operator("spout", 1, source=True, cpu_pct=90.0), *TOPOLOGY.operators[1:]))
+    now = seen(big, {"spout": work(10)}, cluster=nodes(1, 50))
+    cycle = decide(POLICIES["r-storm"], [], now)
+    assert str(Instance("wc", "spout", 0)) in {r.about for r in cycle.plan.reasons if r.why.startswith("not placed")}

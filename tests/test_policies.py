@@ -1,0 +1,95 @@
+"""Names, options, and what baselines take from another run."""
+
+from dataclasses import replace
+
+import pytest
+
+from barograph.forecast import BestOf, Trend
+from barograph.migrate.plan import Migrate
+from barograph.model import BadInput, Demand, MigrationMode, Operator, OperatorDemand
+from barograph.policies import DEFAULT, POLICIES, learned, named, options_of, with_options
+from barograph.scale import CpuShare, Fixed
+from tests.cycles import chain, remembered, seen, work
+
+ORDERED = (
+    "even isolation r-storm t-storm offline online liu autoscale sps dps n-storm "
+    "fixed fixed-peak fixed-equal spark adaptive"
+)
+
+
+def test_every_policy_that_was_ordered_is_there() -> None:
+    assert set(ORDERED.split()) <= set(POLICIES)
+    assert DEFAULT in POLICIES
+    assert all(name == policy.name and policy.paper and policy.line for name, policy in POLICIES.items())
+    assert all(policy.learns_from in ("", *POLICIES) for policy in POLICIES.values())
+
+
+def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(BadInput, match=r"there is no policy 'best'; there are adaptive, liu"):
+        named("best")
+
+
+PAPERS: dict[str, dict[str, object]] = {
+    "liu": {"theta_pct": 20.0, "phi": 5, "cycle_s": 10.0},
+    "autoscale": {"window_s": 60.0, "theta_min": 0.3, "theta_max": 0.8, "combine": "max"},
+    "offline": {"alpha": 0.0, "beta": 0.5},
+    "online": {"alpha": 0.0},
+    "t-storm": {"gamma": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_papers_parameters_are_options_with_their_defaults(name: str) -> None:
+    options = options_of(named(name))
+    assert {k: options[k] for k in PAPERS[name]} == PAPERS[name]
+
+
+def test_an_option_is_set_wherever_it_occurs() -> None:
+    liu = with_options(named("liu"), {"phi": 7, "theta_pct": 5, "cycle_s": 2, "mode": "cut"})
+    assert liu.scaler == CpuShare(theta_pct=5.0, phi=7)
+    assert liu.cycle_s == 2.0
+    assert liu.migrator == Migrate(MigrationMode.CUT)
+    ours = with_options(named("adaptive"), {"phi": 9, "theta_pct": 4})
+    assert isinstance(ours.forecaster, BestOf)
+    assert Trend(phi=9) in ours.forecaster.candidates
+    assert options_of(ours)["theta_pct"] == 4
+    assert named("liu").scaler == CpuShare()
+
+
+BAD: dict[str, tuple[dict[str, object], str]] = {
+    "unknown": ({"speed": 1}, "policy liu has no option 'speed'; it has at_maximum, cycle_s"),
+    "text": ({"phi": "5"}, "option phi of policy liu must be like 5, not '5'"),
+    "truth": ({"theta_pct": True}, "option theta_pct of policy liu must be like 20.0, not True"),
+    "no such mode": ({"mode": "magic"}, "option mode of policy liu must be one of restart-app"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_options_that_cannot_be_are_refused(case: str) -> None:
+    options, words = BAD[case]
+    with pytest.raises(BadInput) as error:
+        with_options(named("liu"), options)
+    assert str(error.value).startswith(words)
+
+
+def test_an_option_without_a_default_takes_numbers() -> None:
+    with pytest.raises(BadInput, match="must be a number"):
+        with_options(named("adaptive"), {"theta_pct": "small"})
+
+
+def test_baselines_take_their_shares_from_another_run() -> None:
+    topology = chain(Operator("s", 1, source=True))
+    run = [
+        remembered(seen(topology, {"s": work(rows)}), Demand((OperatorDemand("t", "s", 1, (share,)),)))
+        for rows, share in ((1000, 20.0), (4000, 60.0))
+    ]
+    shares = {name: learned(named(name), run).scaler for name in ("fixed-mean", "fixed-peak", "fixed-equal")}
+    assert shares == {
+        "fixed-mean": Fixed({("t", "s"): 25.0}),
+        "fixed-peak": Fixed({("t", "s"): 40.0}),
+        "fixed-equal": Fixed({("t", "s"): 40.0}),
+    }
+    with pytest.raises(BadInput, match="liu takes nothing"):
+        learned(named("liu"), run)
+    with pytest.raises(BadInput, match="at least one cycle"):
+        learned(replace(named("fixed-peak")), [])
