@@ -101,7 +101,14 @@ object Bridge {
     (parallelism, places)
   }
 
-  /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over. */
+  /** {"living": [executor, ...], "silent": [...]} as JSON: who answers, and who is counted but does not. */
+  def pulse(session: SparkSession, timeoutMs: Long): String = {
+    val (living, silent) = Pulse.take(SparkInternals.context(session), timeoutMs)
+    json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
+  }
+
+  /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over.
+   *  A number not above `epoch`: the run that was cut has died, and the query's next run has begun on the new orders. */
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
     Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
 }

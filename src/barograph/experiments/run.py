@@ -25,6 +25,7 @@ from barograph.engines.spark.nodes import fence_run, lift_run
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.supervise import Supervised
 from barograph.experiments.actions import Action, check_actions, plan_of
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.report import ActionReport, RunReport
@@ -192,7 +193,7 @@ def _await_output(engine: SparkEngine, name: str, query: StreamingQuery, timeout
         engine.refresh()
 
 
-def require_alive(query: StreamingQuery) -> None:
+def require_alive(query: StreamingQuery | Supervised) -> None:
     error = query.exception()
     if error is not None:
         raise RunFailed(f"the query ended: {str(error).splitlines()[0]}")
