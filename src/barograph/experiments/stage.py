@@ -20,8 +20,8 @@ from barograph.engines.spark.session import await_executors, open_session, real_
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.engines.spark.supervise import Supervised
 from barograph.engines.spark.supervisor import Supervisor
-from barograph.experiments.run import require_alive
 from barograph.experiments.verdict import Verdict, judge
+from barograph.experiments.warm import require_alive
 from barograph.model import Load, Plan
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape

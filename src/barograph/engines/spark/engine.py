@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
@@ -59,6 +60,7 @@ class SparkEngine:
         self._world = _World((), (), Placement())
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
+        self._ordered: dict[str, Placement] = {}
         self.sight = Sight()
         self.last: Snapshot | None = None
         """What was last observed, by whomever: for who only wants to look."""
@@ -126,11 +128,21 @@ class SparkEngine:
 
     # --- hands ---
 
-    def place_first(self, topology: Topology, placement: Placement) -> None:
-        """Say where a topology's instances go before it starts, so that its first epoch runs there."""
+    def place_first(
+        self, topology: Topology, placement: Placement, parallelism: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Say where a topology's instances go before it starts, and how many there are of operators that were rescaled,
+        so that its first epoch runs so."""
         with self._lock:
             self.refresh()
-            self._bridge.order({topology.name: ({}, self._places(placement))}, ())
+            self._parallelism[topology.name] = dict(parallelism)
+            self._ordered[topology.name] = placement
+            self._bridge.order({topology.name: (dict(parallelism), self._places(placement))}, ())
+
+    def orders(self, topology: str) -> tuple[Placement, dict[str, int]]:
+        """What was last ordered of a topology: who sits where, and the operators that were rescaled."""
+        with self._lock:
+            return self._ordered.get(topology, Placement()), dict(self._parallelism.get(topology, {}))
 
     def apply(self, plan: Plan) -> Outcome:
         with self._lock:
@@ -181,6 +193,7 @@ class SparkEngine:
                 continue
             parallelism = self._parallelism.setdefault(topology.name, {})
             parallelism.update({o.name: o.parallelism for o in scaled})
+            self._ordered[topology.name] = Placement(wanted)
             orders[topology.name] = (dict(parallelism), self._places(Placement(wanted)))
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
             done += [
@@ -212,6 +225,12 @@ class SparkEngine:
         """Rows out by 10 ms since 1970, as far as remembered."""
         with self._lock:
             return dict(self.sight.output.get(topology, {}))
+
+    def workers(self) -> tuple[Worker, ...]:
+        """Who is alive now."""
+        with self._lock:
+            self.refresh()
+            return self._world.workers
 
     def age_s(self, seen: Snapshot) -> float:
         """How long ago a snapshot of this engine was taken."""
