@@ -18,7 +18,7 @@ from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
-from barograph.engines.spark.supervise import Supervised
+from barograph.engines.spark.supervise import Build, Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.verdict import Verdict, judge
 from barograph.experiments.warm import require_alive
@@ -56,15 +56,33 @@ class Stage:
                 writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
                 return real_time(writer.option("checkpointLocation", folder), epoch_s)
 
-            query = self.supervisor.start(build) if supervised else build().start()
-            self.engine.refresh()
-            before = sum(self.engine.sight.output.get(name, {}).values())
-            counting = Counting(self, name, query, replay, Path(folder), before)
-            try:
-                counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+            with self._counting(build, name, replay, Path(folder), supervised) as counting:
                 yield counting
-            finally:
-                query.stop()
+
+    @contextmanager
+    def wordcount_at(self, before: "Counting", epoch_s: float = 60.0) -> Iterator["Counting"]:
+        """The same word count, gone on with from its checkpoint."""
+
+        def build() -> DataStreamWriter:
+            writer = wordcount.build(self.spark, before.replay, PARALLELISM).queryName(before.name)
+            return real_time(writer.option("checkpointLocation", str(before.checkpoint)), epoch_s)
+
+        with self._counting(build, before.name, before.replay, before.checkpoint, True) as counting:
+            yield counting
+
+    @contextmanager
+    def _counting(
+        self, build: Build, name: str, replay: Replay, checkpoint: Path, supervised: bool
+    ) -> Iterator["Counting"]:
+        query = self.supervisor.start(build) if supervised else build().start()
+        self.engine.refresh()
+        before = sum(self.engine.sight.output.get(name, {}).values())
+        counting = Counting(self, name, query, replay, checkpoint, before)
+        try:
+            counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+            yield counting
+        finally:
+            query.stop()
 
 
 @dataclass
