@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 
 /**
  * What Python calls. `observe` hands over everything seen since the last call, `order` takes a plan; `await` saves
@@ -100,6 +101,14 @@ object Bridge {
       (p.get(0).asText(), p.get(1).asInt()) -> p.get(2).asText()).toMap
     (parallelism, places)
   }
+
+  /**
+   * How a query ended: "" while it lives, "stopped", or "died: " and what killed it. One plain answer, because Python takes
+   * seconds on a busy machine to make an exception out of a thrown one, and these are seconds in which the query is down.
+   */
+  def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
+    try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
+    catch { case e: StreamingQueryException => s"died: ${e.getMessage}" }
 
   /** {"living": [executor, ...], "silent": [...]} as JSON: who answers, and who is counted but does not. */
   def pulse(session: SparkSession, timeoutMs: Long): String = {

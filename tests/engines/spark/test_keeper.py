@@ -14,6 +14,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from barograph.engines.spark.client import RemoteEngine
+from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.keeper import NodeKeeper
 from barograph.engines.spark.nodes import kill_executor
 from barograph.engines.spark.supervise import Supervised
@@ -23,8 +24,16 @@ from barograph.model import BadInput, Instance, Outcome, Placement, Plan, Rescal
 pytestmark = pytest.mark.spark
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("keeper") / "state"))
+        yield
+
+
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def stage(own_state: None) -> Iterator[Stage]:  # noqa: ARG001  # asked for so that it comes first
     with open_stage() as opened:
         keeper = NodeKeeper(opened.cluster)
         yield opened

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.spark.sight import EpochSeen, Sight
@@ -235,6 +236,10 @@ class SparkEngine:
     def age_s(self, seen: Snapshot) -> float:
         """How long ago a snapshot of this engine was taken."""
         return self._now() - self._born - seen.at_s
+
+    def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
+        """How a query ended: empty while it lives, "stopped", or "died: " and what killed it."""
+        return self._bridge.await_end(query, timeout_s)
 
     def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and those that the driver counts and that do not."""

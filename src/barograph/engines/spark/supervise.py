@@ -10,10 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -23,9 +23,9 @@ from barograph.engines.spark.replayed import Replayed, replayed
 from barograph.model import BadInput
 
 Build = Callable[[], DataStreamWriter]
-_LOOK_S = 0.02
+_DIED = "died: "
+_LOOK_S = 0.05
 _FORGET_S = 5.0  # the driver drops a dead executor within moments of noticing; longer than this it is not waited for
-_UP_S = 120.0
 _PROGRESS_KEPT = 100
 
 
@@ -166,9 +166,9 @@ class Supervised:
 
     def _keep(self) -> None:
         try:
-            error = self._live()
-            while error is not None and not self._stopping.is_set():
-                error = self._next_life(error)
+            end = self._live()
+            while end.startswith(_DIED) and not self._stopping.is_set():
+                end = self._next_life(end)
         except (Py4JError, OSError) as gone:  # the application itself has ended
             self.gave_up_because = f"the Spark application has ended: {gone}"
         finally:
@@ -176,25 +176,23 @@ class Supervised:
             self.doing = self.gave_up_because or "stopped"
             self._ended.set()
 
-    def _live(self) -> Exception | None:
-        """From the start of a life to its end: what killed it, None when it was stopped."""
-        while not self._up.is_set():  # short looks until it is up, so that whoever waits for that knows at once
-            if self._is_up():
-                self._up.set()
-                self.doing = "running"
-                break
-            if (ended := self._await_end(0.05)) is not False:
-                return ended
-        while (ended := self._await_end(1.0)) is False:
-            pass
-        return ended
+    def _live(self) -> str:
+        """From the start of a life to its end: how it ended."""
+        end = self._await_up()
+        while not end:
+            end = self._engine.await_end(self._query, 1.0)
+        return end
 
-    def _await_end(self, timeout_s: float) -> Exception | None | Literal[False]:
-        """False: it lives. None: it was stopped. Else what killed it."""
-        try:
-            return None if self._query.awaitTermination(timeout_s) else False  # type: ignore[arg-type]  # takes floats
-        except StreamingQueryException as error:
-            return error
+    def _await_up(self) -> str:
+        """Until every instance of this life runs; how the life ended if it ended before."""
+        look_s = _LOOK_S
+        while not self._is_up():
+            if end := self._engine.await_end(self._query, look_s):
+                return end
+            look_s = min(1.0, 1.1 * look_s)  # what takes long needs no quick eye
+        self._up.set()
+        self.doing = "running"
+        return ""
 
     def _is_up(self) -> bool:
         self._engine.refresh()
@@ -204,50 +202,43 @@ class Supervised:
         self._needed = len(epoch.seated)
         return True
 
-    def _next_life(self, error: Exception) -> Exception | None:
-        died, at_ms = time.monotonic(), int(time.time() * 1000)
+    def _next_life(self, end: str) -> str:
+        """Find out why a life ended, begin the next, and live it: how that one ends. Until then every step counts."""
+        died, at_ms, dead = time.monotonic(), int(time.time() * 1000), self._query
         self._up.clear()
         self.doing = "finding out why it died"
-        with self._lock:
-            self._progress.extend(self._query.recentProgress)
-        dead_run, rows = self.runId, replayed(self._engine, self.topology, self.runId)
-        starting = False
+        text, starting, error = end.removeprefix(_DIED), False, None
         while True:
-            death = self._diagnose(error, died, rows.epoch, starting)
+            death = self._diagnose(text, died, str(dead.runId), starting)
             if why := give_up(self._deaths, self._limits):
-                self._give_up(error, why)
-                return None
+                self._give_up(error or dead.exception() or RuntimeError(text), why)
+                return ""
             self.doing = f"starting again: {death.text}"
             if self._stopping.wait(wait_s(self._deaths, self._limits)) or not self._await_room():
-                return None
+                return ""
             with self._lock:
                 if self._stopping.is_set():
-                    return None
+                    return ""
                 self._began_with = self._engine.living()[0]
                 try:
                     self._query = self._begin()
+                    self._progress.extend(dead.recentProgress)
                     break
                 except (PySparkException, BadInput) as refused:
-                    error, starting = refused, True
-        ended = self._await_up_again()
-        # Now the last reports of the dead life are in.
-        rows = replayed(self._engine, self.topology, dead_run)
+                    text, starting, error = str(refused), True, refused
+        end = self._await_up()
+        # By now the last reports of the dead life are in.
+        rows = replayed(self._engine, self.topology, str(dead.runId))
         with self._lock:
             self._restarts.append(Restart(at_ms, death.text, rows.epoch, time.monotonic() - died, rows))
-        return self._live() if ended is False else ended
+        return end or self._live()
 
-    def _await_up_again(self) -> Exception | None | Literal[False]:
-        deadline = time.monotonic() + _UP_S
-        while not self._is_up() and time.monotonic() < deadline:
-            if (ended := self._await_end(_LOOK_S)) is not False:
-                return ended
-        self._up.set()
-        self.doing = "running"
-        return False
-
-    def _diagnose(self, error: Exception, died: float, epoch: int | None, starting: bool) -> Death:
-        lost = [self._engine.where(e) for e in self._began_with if e not in set(self._engine.living()[0])]
-        death = diagnose(str(error), died, epoch, lost, starting)
+    def _diagnose(self, text: str, died: float, dead_run: str, starting: bool) -> Death:
+        living = set(self._engine.living()[0])
+        lost = [self._engine.where(e) for e in self._began_with if e not in living]
+        self._engine.refresh()
+        epochs = [e.epoch for e in self._engine.epochs(self.topology) if e.run == dead_run and e.planned_ms > 0]
+        death = diagnose(text, died, max(epochs, default=None), lost, starting)
         committed = self._committed()
         if committed != self._done_by:  # something got done since the last death: the count begins anew
             self._deaths.clear()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.model import BadInput
 
@@ -118,6 +119,10 @@ class Bridge:
         }
         answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
         return answer
+
+    def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
+        """Empty while it lives, "stopped", or "died: " and what killed it."""
+        return str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000)))
 
     def pulse(self, timeout_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and those that the driver counts and that do not."""
