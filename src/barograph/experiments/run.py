@@ -227,7 +227,7 @@ class _Run:
         ordered = sorted(self.settings.actions, key=lambda a: a.at_s)
         due = [a for a in ordered if (a.at_s, a.text) not in self.journal.past.done]
         pending = [list(group) for _, group in groupby(due, lambda a: a.at_s)]
-        read_before, second, told = 0, 0, 0
+        read_before, second, told = self.rows_read(), 0, 0
         with ThreadPoolExecutor(1, "plans") as hand, ThreadPoolExecutor(1, "blows") as fist:
             acting: list[Future[None]] = []
 
@@ -243,6 +243,7 @@ class _Run:
                 if now_s >= second:
                     require_alive(query)
                     for restart in query.restarts[told:]:
+                        self.journal.restarted(self._restart(restart))
                         self.say(f"{restart.cause}; down for {restart.down_s:.2f} s")
                     told = len(query.restarts)
                     read_before = self._tell(read_before)
