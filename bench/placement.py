@@ -1,8 +1,8 @@
 """Inter-node traffic of every placer against the exact optimum, on 200 random small clusters.
 
 Each case has up to 12 instances in one or two topologies and up to 4 nodes with CPU, memory and seats. The optimum is
-that of scipy's MILP solver. Bars: sum(ours) / sum(optimum) <= 1.05 with nothing running yet and no budget of moves, and ours
-places everybody wherever that can be done.
+that of scipy's MILP solver. Bars: sum(ours) / sum(optimum) <= 1.05 with nothing running yet and no budget of moves,
+and ours places everybody wherever that can be done.
 """
 
 import json
@@ -56,7 +56,7 @@ PLACERS: dict[str, Callable[[], Placer]] = {
 
 
 def random_case(seed: int) -> tuple[Snapshot, Demand]:
-    """A cluster of 2 to 4 nodes that its topologies fill to between 40 and 95 per cent, and the traffic between them."""
+    """A cluster of 2 to 4 nodes that its topologies fill to between 40 and 95 per cent, and their traffic."""
     rng = np.random.default_rng([2015, seed])
     topologies, demands, traffic, cpus, memories = [], [], [], list[float](), list[float]()
     left = int(rng.integers(4, 13))

@@ -75,6 +75,7 @@ class ExecutorHands extends ExecutorPlugin with Logging {
 
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
     val executor = plugin.executorID()
+    Crowd.plugin = plugin
     val mailbox = SparkInternals.mailbox(s"barograph-orders-$executor")(Cuts.take)
     plugin.ask(Hello(executor, mailbox)) match {
       case orders: Orders => Cuts.take(orders)

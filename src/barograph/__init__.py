@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from barograph.naming import named
+
 if TYPE_CHECKING:  # Spark is imported when a query is started, not before
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from barograph.engines.spark.supervise import Supervised
 
-__all__ = ["__version__", "start"]
+__all__ = ["__version__", "named", "start"]
 __version__ = "0.1.0"
 
 

@@ -20,6 +20,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "whether this machine has what Barograph needs",
     "cluster": "start, show and end a small Spark cluster on this machine",
     "allot": "how SPS or DPS shares out too few nodes",
+    "plan": "where a policy would place a recorded cluster",
+    "sim": "a scenario under a policy, simulated",
     "policies": "every policy, what it does and whose it is",
 }
 

@@ -13,10 +13,14 @@ from barograph.model import Move, Placement, Slot, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Topologies that are cut together. Steps follow each other."""
+    """Topologies that are cut together. Steps follow each other.
+
+    joint: they wait for each other's seats, so none may start again before all have stopped; else any order will do.
+    """
 
     topologies: tuple[str, ...]
     moves: tuple[Move, ...]
+    joint: bool = False
 
 
 def seats_of(now: Snapshot) -> dict[Slot, int | None]:
@@ -36,10 +40,9 @@ def steps(now: Snapshot, target: Placement) -> tuple[Step, ...]:
     taken = Counter(now.placement.slots.values())
     found: list[Step] = []
     while waiting:
-        ready = _fitting_together(waiting, taken, seats)
-        if not ready:
-            ready = sorted(waiting)  # they wait for each other: one cut for all
-        step = Step(tuple(ready), tuple(m for name in ready for m in waiting.pop(name)))
+        free = _fitting_together(waiting, taken, seats)
+        ready = free or sorted(waiting)
+        step = Step(tuple(ready), tuple(m for name in ready for m in waiting.pop(name)), joint=not free)
         for move in step.moves:
             _apply(move, taken)
         found.append(step)

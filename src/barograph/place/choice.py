@@ -18,7 +18,7 @@ TRIES = 4000  # instances moved in vain, before no further node is tried
 
 
 def empty_nodes(layout: Layout, among: Iterable[int], budget: float) -> float:
-    """Empty nodes whose instances find a place on other used nodes at no more traffic. Returns what the moves weighed."""
+    """Empty nodes whose instances fit on other used nodes at no more traffic. Returns what the moves weighed."""
     mine = set(among)
     weights = {c: move_weight(layout.crews[c]) for c in mine}
     members: dict[int, list[tuple[int, int]]] = defaultdict(list)

@@ -125,7 +125,7 @@ def empty_nodes(state: Kinds) -> int:
     """Step 4, scale in: the least loaded used node's two workers each to another used node, or stop."""
     emptied = 0
     while True:
-        used = state.used_nodes()
+        used = state.occupied_nodes()
         if len(used) < 2:
             return emptied
         load = state.held[SL][used] + state.held[SF][used]

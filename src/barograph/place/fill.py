@@ -82,7 +82,5 @@ def _next_node(layout: Layout, c: int, crew: Crew, waiting: Whole, tried: set[in
 def _anywhere(layout: Layout, c: int, i: int) -> bool:
     """Any node that still takes it: the one with most in use already."""
     nodes = np.flatnonzero(layout.fits(c, i))
-    for node in nodes[np.argsort(-layout.population[nodes], kind="stable")].tolist():
-        if layout.put(c, i, node):
-            return True
-    return False
+    fullest_first = nodes[np.argsort(-layout.population[nodes], kind="stable")].tolist()
+    return any(layout.put(c, i, node) for node in fullest_first)

@@ -49,6 +49,8 @@ class Heaps:
         self.used[slot] += memory_mb
 
     def _look(self, node: int) -> None:
+        if self.board.shared:
+            return  # others sit in the same workers: only the common count of seats is true
         seats = self.board.seats_left
         self.room[node] = max((self.limit - self.used[s] for s in self.mine[node] if seats[s] > 0), default=-1.0)
 

@@ -58,6 +58,11 @@ class Kinds:
         found: Whole = self.mine[self._was_used[self.mine]]
         return found
 
+    def occupied_nodes(self) -> Whole:
+        """Nodes that somebody is on now; a used node may have lost everybody to a disturbance."""
+        found: Whole = self.mine[(self.count[SL] + self.count[SF])[self.mine] > 0]
+        return found
+
     def free_nodes(self) -> Whole:
         found: Whole = self.mine[~self._was_used[self.mine]]
         return found

@@ -15,7 +15,7 @@ import numpy as np
 from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
-from barograph.place.board import Board, Real, Whole, summed, to_placement
+from barograph.place.board import HAIR, Board, Real, Whole, summed, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.even import book
 from barograph.place.links import links_of, pairs_of
@@ -79,7 +79,10 @@ class Online:
         group, traffic = self._into_workers(crew, load, workers, seats, float(left_mhz[nodes].max()))
         on_node = self._onto_nodes(group, traffic, load, nodes, slots, board, held_mhz)
         on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
-        return _into_slots(board, crew, group, on_node, slots)
+        where = _into_slots(board, crew, group, on_node, slots)
+        if board.shared:
+            _seat_the_rest(board, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
+        return where
 
     def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
         """The nodes to use; if not all, those with most capacity left."""
@@ -182,16 +185,19 @@ def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, slots: O
         size = np.bincount(local, minlength=len(mine))
         place = keep_where_possible(local, places, crew.present[items], size, board.seats_left[places])
         where[items] = place[local]
-    if board.shared:
-        _seat_the_rest(board, where, [s for node in slots.nodes for s in slots.of(node)])
     return where
 
 
-def _seat_the_rest(board: Board, where: Whole, slots: list[int]) -> None:
+def _seat_the_rest(board: Board, where: Whole, slots: list[int], load: Real, left_mhz: Real) -> None:
     """Unequal seats may leave a group without a worker that holds it whole: its instances take what seats there are."""
-    taken = np.bincount(where[where >= 0], minlength=len(board.seats_left))
-    for i in np.flatnonzero(where < 0).tolist():
-        free = next((s for s in slots if taken[s] < board.seats_left[s]), None)
-        if free is not None:
-            where[i] = free
-            taken[free] += 1
+    there = where >= 0
+    taken = np.bincount(where[there], minlength=len(board.seats_left))
+    left = left_mhz - summed(board.slot_node[where[there]], load[there], len(board.names))
+    for i in np.flatnonzero(~there).tolist():
+        for slot in slots:
+            node = int(board.slot_node[slot])
+            if taken[slot] < board.seats_left[slot] and load[i] <= left[node] + HAIR:
+                where[i] = slot
+                taken[slot] += 1
+                left[node] -= load[i]
+                break

@@ -234,9 +234,8 @@ class Bins:
                 return 0
             found = self._first_change(i[:stop], j[:stop], rate[:stop])
             return stop if found is None else found
-        if (a == HOPELESS).any() or (b == HOPELESS).any():
-            a, b = np.maximum(a, 0), np.maximum(b, 0)  # judged as if in bin 0: at worst looked at again one by one
-        changes = self._better(i, j, rate, a, b)
+        changes = self._better(i, j, rate, np.maximum(a, 0), np.maximum(b, 0))
+        changes &= (a >= 0) & (b >= 0)  # with a hopeless one there is nothing to choose
         return int(changes.argmax()) if changes.any() else None
 
     def _better(self, i: Index | Whole, j: Index | Whole, rate: Real, a: Whole, b: Whole) -> NDArray[np.bool_]:

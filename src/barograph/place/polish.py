@@ -62,7 +62,7 @@ def puzzle_of(layout: Layout, among: Sequence[int] | range, nodes: Whole) -> tup
 
 
 def move_weight(crew: Crew) -> Real:
-    """What it costs to move each instance: 1, and for a stateful one 1 more for each 64 MB of state, at least 1 more."""
+    """What it costs to move each instance: 1; for a stateful one 1 more for each 64 MB of state, at least 1 more."""
     found: Real = 1.0 + np.where(crew.stateful, np.maximum(1.0, crew.state_mb / 64.0), 0.0)
     return found
 
@@ -89,5 +89,3 @@ def _split(layout: Layout, among: Iterable[int], nodes: Whole) -> dict[int, Whol
         found[c] = nodes[first : first + size]
         first += size
     return found
-
-

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
+from barograph.place.adopt import adopt
 from barograph.place.board import HAIR, Board, Real, Whole, to_placement
 from barograph.place.crew import Crew, crews
-from barograph.place.adopt import adopt
 from barograph.place.heaps import Heaps
 from barograph.place.wanted import refused
 

@@ -39,7 +39,7 @@ def _largest_memory(layout: Layout) -> float:
 
 
 def make_room(layout: Layout, c: int, i: int) -> bool:
-    """Place an instance by moving one other off a node, where that one finds a place elsewhere. False where none does."""
+    """Place an instance by moving one other off a node that finds a place elsewhere. False where none does."""
     crew, board = layout.crews[c], layout.board
     cpu, memory = float(crew.cpu_pct[i]), float(crew.memory_mb[i])
     short_cpu = np.maximum(0.0, cpu - board.cpu_left) / board.cpu_pct

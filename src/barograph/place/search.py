@@ -57,7 +57,7 @@ def _size(p: Puzzle) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 def _greedy(p: Puzzle, order: Whole, start: Whole | None = None) -> Whole | None:
-    """Each item, in order, to the node it is nearest to that holds it; ties to the fullest. None where one fits nowhere."""
+    """Each item, in order, to the nearest node that holds it; ties to the fullest. None where one fits nowhere."""
     node = np.full(len(p.cpu), -1, dtype=np.int64) if start is None else start.copy()
     cpu_left, memory_left, seats_left = p.left(node)
     for i in order.tolist():

@@ -1,9 +1,10 @@
 """Thrifty, ours: thrifty with traffic between nodes, with nodes, and with moves. Capacity is true throughout.
 
-It starts from what runs. Only what must move moves: what has lost its node, and what no longer fits. A topology that runs
-nowhere yet is grown node by node and then improved by local search. When nothing had to move, a few moves may be
+It starts from what runs. Only what must move moves: what has lost its node, and what no longer fits. A topology that
+runs nowhere yet is grown node by node and then improved by local search. When nothing had to move, a few moves may be
 made by choice: to empty a node that others can take over, or where they save a worthwhile part of a topology's traffic
-between nodes; a stateful instance weighs more the larger its state. CPU, memory, heaps and seats are never overcommitted.
+between nodes; a stateful instance weighs more the larger its state. CPU, memory, heaps and seats are never
+overcommitted.
 """
 
 from dataclasses import dataclass

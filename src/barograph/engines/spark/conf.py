@@ -40,6 +40,8 @@ def plugin_settings() -> dict[str, str]:
         # Spark's own check would refuse our nodes; the planner rule makes the same check on the plan as written.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
         # A seat that was promised is free at once; waiting is only for one that a batch task holds for a moment.
         "spark.locality.wait": "3s",
         **tuned_settings(),

@@ -1,0 +1,120 @@
+"""Ours: few moves, little traffic, true capacity."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from barograph.model import (
+    Allotment,
+    BadInput,
+    Demand,
+    Edge,
+    EdgeTraffic,
+    Instance,
+    Node,
+    Operator,
+    OperatorDemand,
+    Placement,
+    Slot,
+    Snapshot,
+    Topology,
+    Worker,
+)
+from barograph.place.measure import traffic_between
+from barograph.place.thrifty import Thrifty
+from tests.place.worked import ALL, farm, six
+
+
+def pair(
+    present: dict[str, str], share: float = 100.0, state_mb: float = 0.0, nodes: int = 2
+) -> tuple[Snapshot, Demand]:
+    """a0, a1 -> b0, b1: each a talks to its own b only. Nodes have one worker of three seats and 300 %."""
+    rows = np.array([[50.0, 0.0], [0.0, 50.0]])
+    operators = (Operator("a", 2, True), Operator("b", 2, stateful=True, state_mb=state_mb))
+    machines = tuple(Node(f"n{k}", 300) for k in range(nodes))
+    now = Snapshot(
+        0,
+        1,
+        machines,
+        (Topology("t", operators, (Edge("a", "b"),)),),
+        tuple(Worker(Slot(n.name), f"e-{n.name}", 3) for n in machines),
+        Placement({Instance.parse(i, "t"): Slot(n) for i, n in present.items()}),
+        traffic=(EdgeTraffic("t", "a", "b", rows),),
+    )
+    return now, Demand(tuple(OperatorDemand("t", o, 2, (share, share)) for o in "ab"))
+
+
+CROSSED = {"a/0": "n0", "a/1": "n1", "b/0": "n1", "b/1": "n0"}
+
+
+def moves(now: Snapshot, placement: Placement) -> list[str]:
+    return [f"{m.instance.operator}{m.instance.index}" for m in now.placement.moves_to(placement)]
+
+
+def test_the_six_of_the_papers_at_their_optimum() -> None:
+    now, demand = six(farm(2, slots=3, cpu_pct=300), 2)
+    placement = Thrifty()(now, demand, ALL).placement
+    assert traffic_between(now, demand, placement)[0] == pytest.approx(80)
+
+
+def test_it_uses_no_more_nodes_than_needed() -> None:
+    now, demand = pair({}, share=50, nodes=4)
+    small = replace(now, workers=tuple(replace(w, seats=4) for w in now.workers))
+    assert len({s.node for s in Thrifty()(small, demand, ALL).placement.slots.values()}) == 1
+
+
+def test_an_exchange_that_is_worth_it_is_made() -> None:
+    now, demand = pair(CROSSED, share=150)
+    placement = Thrifty()(now, demand, ALL).placement
+    assert traffic_between(now, demand, placement)[0] == 0
+    assert sorted(moves(now, placement)) in (["a0", "a1"], ["b0", "b1"])
+
+
+def test_of_two_equal_exchanges_the_one_with_less_state_is_made() -> None:
+    now, demand = pair(CROSSED, share=150, state_mb=500)
+    assert moves(now, Thrifty()(now, demand, ALL).placement) == ["a0", "a1"]
+
+
+def test_without_a_budget_nothing_moves_by_choice() -> None:
+    now, demand = pair(CROSSED, share=150)
+    assert Thrifty(budget=0)(now, demand, ALL).placement == now.placement
+
+
+def test_when_something_is_lost_nothing_else_moves() -> None:
+    now, demand = pair({k: v for k, v in CROSSED.items() if k != "b/1"}, share=75)
+    assert moves(now, Thrifty()(now, demand, ALL).placement) == ["b1"]
+
+
+def test_overload_takes_stateless_instances_off_the_node() -> None:
+    everybody = {"a/0": "n0", "a/1": "n0", "b/0": "n0"}
+    now, demand = pair({**everybody, "b/1": "n1"}, share=140)
+    decision = Thrifty()(now, demand, ALL)
+    moved = moves(now, decision.placement)
+    assert len(moved) == 1
+    assert moved[0] in ("a0", "a1")
+
+
+def test_room_is_made_where_a_large_instance_fits_nowhere_else() -> None:
+    """x needs a whole node of memory and CPU; two small ones sit on one node each and fit on either."""
+    nodes = (Node("n0", 100), Node("n1", 100))
+    topology = Topology("t", (Operator("s", 2, True), Operator("x", 1)), (Edge("s", "x"),))
+    at = {Instance("t", "s", 0): Slot("n0"), Instance("t", "s", 1): Slot("n1")}
+    workers = tuple(Worker(Slot(n.name), f"e-{n.name}", 4) for n in nodes)
+    now = Snapshot(0, 1, nodes, (topology,), workers, Placement(at))
+    demand = Demand((OperatorDemand("t", "s", 2, (30.0, 30.0)), OperatorDemand("t", "x", 1, (100.0,))))
+    decision = Thrifty()(now, demand, ALL)
+    assert not decision.unplaced
+    assert len(moves(now, decision.placement)) == 2
+
+
+def test_allotted_nodes_are_kept_to() -> None:
+    now, demand = pair({}, share=50)
+    decision = Thrifty()(now, demand, Allotment({"t": ("n1",)}))
+    assert {s.node for s in decision.placement.slots.values()} == {"n1"}
+    assert len(decision.unplaced) == 1  # three seats for four
+
+
+def test_bad_options() -> None:
+    with pytest.raises(BadInput, match="budget must be a number of at least 0"):
+        Thrifty(budget=-1)
