@@ -15,8 +15,8 @@ from itertools import pairwise
 
 from barograph.engines.spark.conf import tuned_settings
 from barograph.engines.spark.sight import EpochSeen
-from barograph.experiments.run import warm_up
 from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
+from barograph.experiments.warm import warm_up
 from barograph.model import Instance, Placement, Plan, Rescale
 from bench._figures import Bar, figures, finish
 

@@ -58,6 +58,7 @@ object Mailboxes extends Logging {
   def reset(): Unit = boxes.clear()
   def remember(executor: String, box: RpcEndpointRef): Unit = boxes.put(executor, box)
   def forget(executor: String): Unit = boxes.remove(executor)
+  def all: Map[String, RpcEndpointRef] = boxes.asScala.toMap
 
   /** One message to each executor, none waits for another. What is lost here is caught up with the next report. */
   def push(orders: Orders): Unit = boxes.asScala.foreach { case (executor, box) =>

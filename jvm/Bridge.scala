@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 
 /**
  * What Python calls. `observe` hands over everything seen since the last call, `order` takes a plan; `await` saves
@@ -101,7 +102,22 @@ object Bridge {
     (parallelism, places)
   }
 
-  /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over. */
+  /**
+   * How a query ended: "" while it lives, "stopped", or "died: " and what killed it. One plain answer, because Python takes
+   * seconds on a busy machine to make an exception out of a thrown one, and these are seconds in which the query is down.
+   */
+  def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
+    try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
+    catch { case e: StreamingQueryException => s"died: ${e.getMessage}" }
+
+  /** {"living": [executor, ...], "silent": [...]} as JSON: who answers, and who is counted but does not. */
+  def pulse(session: SparkSession, timeoutMs: Long): String = {
+    val (living, silent) = Pulse.take(SparkInternals.context(session), timeoutMs)
+    json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
+  }
+
+  /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over.
+   *  A number not above `epoch`: the run that was cut has died, and the query's next run has begun on the new orders. */
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
     Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
 }

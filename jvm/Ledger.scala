@@ -26,13 +26,14 @@ object Ledger {
   private val planned = mutable.Queue[Epoch]()
   private val executors = mutable.Map[String, ExecutorSeats]()
   private val cuts = mutable.Map[String, Long]()
+  private val cutRuns = mutable.Map[String, String]() // topology -> the run that was last told to end its epoch
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
-    Seq(orders, pinned, epochs, executors, cuts).foreach(_.clear())
+    Seq(orders, pinned, epochs, executors, cuts, cutRuns).foreach(_.clear())
     planned.clear()
     ordersVersion += 1
   }
@@ -114,7 +115,10 @@ object Ledger {
       orders(topology) = TopologyOrders(before.version + 1, parallelism, places)
     }
     val ending = cut.flatMap(q => pinned.get(q).map { case (run, epoch, _) => (q, run, epoch) })
-    ending.foreach { case (_, run, epoch) => cuts(run) = math.max(epoch, cuts.getOrElse(run, -1L)) }
+    ending.foreach { case (topology, run, epoch) =>
+      cuts(run) = math.max(epoch, cuts.getOrElse(run, -1L))
+      cutRuns(topology) = run
+    }
     if (ending.nonEmpty) ordersVersion += 1
     ending.map { case (q, _, epoch) => q -> epoch }.toMap
   }
@@ -129,12 +133,16 @@ object Ledger {
   /** Epochs planned since the last call. */
   def takePlanned(): Seq[Epoch] = synchronized { planned.dequeueAll(_ => true).toSeq }
 
-  /** Wait until an epoch later than `epoch` is planned; its number, or -1 when the time is over. */
+  /**
+   * Wait until an epoch later than `epoch` is planned; its number, or -1 when the time is over. A run that dies while it
+   * is cut never ends its epoch: its successor's first epoch, which may have the same number, ends the waiting too.
+   */
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long = synchronized {
     val end = System.currentTimeMillis() + timeoutMs
-    def now: Long = epochs.get(topology).map(_.epoch).getOrElse(-1L)
-    while (now <= epoch && System.currentTimeMillis() < end) wait(math.max(1L, end - System.currentTimeMillis()))
-    if (now > epoch) now else -1L
+    val run = cutRuns.getOrElse(topology, "")
+    def now: Option[Long] = epochs.get(topology).filter(e => e.epoch > epoch || e.runId != run).map(_.epoch)
+    while (now.isEmpty && System.currentTimeMillis() < end) wait(math.max(1L, end - System.currentTimeMillis()))
+    now.getOrElse(-1L)
   }
 
   /** Runs that have ended give their seats back, and their cuts are history. Orders stay for the query's next life. */

@@ -19,7 +19,7 @@ package org.apache.spark.sql.barograph {
 package org.apache.spark.barograph {
 
   import org.apache.spark.{SparkContext, SparkEnv}
-  import org.apache.spark.rpc.{RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.barograph.SqlInternals
   import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
@@ -45,6 +45,9 @@ package org.apache.spark.barograph {
       env.setupEndpoint(name, new ThreadSafeRpcEndpoint {
         override val rpcEnv: RpcEnv = env
         override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
+        override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+          case AreYouThere => context.reply(true)
+        }
       })
     }
   }

@@ -34,6 +34,11 @@ BAD = {
     "move of an instance that was scaled away": (
         ["wordcount", "--at", "5:scale split=1", "--at", "6:move split/1=node-1"], "split has 1 instances",
     ),
+    "kill on an unknown node": (["wordcount", "--at", "5:kill executor@node-9"], "no node 'node-9'"),
+    "kill of an unknown worker": (["wordcount", "--at", "5:kill executor@node-1/3"], "has 1 workers"),
+    "kill of something else": (["wordcount", "--at", "5:kill rack@node-1"], "the action must be"),
+    "kill of a worker as a node": (["wordcount", "--at", "5:kill node@node-1/0"], "no name of a node"),
+    "driver killed too late": (["wordcount", "--seconds", "9", "--at", "50:kill driver"], "the run ends after 9 s"),
     "a master nobody knows": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
 }  # fmt: skip
 

@@ -12,6 +12,10 @@ Without --master a small cluster is started on this machine and ended with the r
 Actions, any number of times; those for one second share one cut:
 
   --at '20:move count/1=node-2'  --at '30:scale split=4'  --at '40:cut'
+  --at '20:kill executor@node-2' --at '30:kill node@node-2' --at '40:start node@node-2'  --at '50:kill driver'
+
+What is killed (with -9) comes back: the query from its checkpoint, an executor, a node unless a later action starts it,
+the driver.
 
 At --seconds the source closes, what is left is drained and committed, and every word's count and checksum are read
 back from the checkpoint and compared with what the source made. Exit code 0 when every row was counted once and
@@ -58,8 +62,9 @@ def run(args: argparse.Namespace) -> int:
     from barograph.engines.spark.settings import ClusterSettings
     from barograph.experiments.actions import parse_action
     from barograph.experiments.live import Table
-    from barograph.experiments.run import RunFailed, RunSettings
-    from barograph.experiments.run import run as run_it
+    from barograph.experiments.relay import run_it
+    from barograph.experiments.run import RunSettings
+    from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount
 
     settings = RunSettings(

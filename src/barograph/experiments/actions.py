@@ -2,26 +2,40 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from barograph.engines.check import rescaled
 from barograph.model import BadInput, Instance, Placement, Plan, Rescale, Slot, Topology
 from barograph.model.checks import require
 
-FORMS = "move count/1=node-2, scale split=4, or cut"
+FORMS = (
+    "move count/1=node-2, scale split=4, cut, kill executor@node-2, kill node@node-2, start node@node-2, or kill driver"
+)
+
+
+class Blow(StrEnum):
+    """What befalls the cluster, not the topology."""
+
+    KILL_EXECUTOR = "kill executor"
+    KILL_NODE = "kill node"
+    START_NODE = "start node"
+    KILL_DRIVER = "kill driver"
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One order. Exactly one of move, rescale and cut is set; text is what the user wrote."""
+    """One order: a move, a rescale, a blow with the slot it hits, or else a cut. text is what the user wrote."""
 
     at_s: float
     text: str
     move: tuple[Instance, Slot] | None = None
     rescale: Rescale | None = None
+    blow: Blow | None = None
+    slot: Slot | None = None
 
     @property
     def is_cut(self) -> bool:
-        return self.move is None and self.rescale is None
+        return self.move is None and self.rescale is None and self.blow is None
 
 
 def parse_action(text: str, topology: str) -> Action:
@@ -35,6 +49,14 @@ def parse_action(text: str, topology: str) -> Action:
     words = order.split()
     if words == ["cut"]:
         return Action(at_s, order)
+    if words == ["kill", "driver"]:
+        return Action(at_s, order, blow=Blow.KILL_DRIVER)
+    if len(words) == 2 and words[1].count("@") == 1:
+        what, target = words[1].split("@")
+        if (name := f"{words[0]} {what}") in set(Blow) and target:
+            blow = Blow(name)
+            require(blow is Blow.KILL_EXECUTOR or "/" not in target, f"--at {text!r}: {target!r} is no name of a node")
+            return Action(at_s, order, blow=blow, slot=Slot.parse(target))
     if len(words) == 2 and words[1].count("=") == 1:
         what, target = words[1].split("=")
         if words[0] == "move":
@@ -64,8 +86,14 @@ def check_actions(
             instance, slot = action.move
             count = present.operator(instance.operator).parallelism
             require(instance.index < count, f"{where}: {instance.operator} has {count} instances, numbered from 0")
-            require(slot.node in nodes, f"{where}: there is no node {slot.node!r}; there are {', '.join(nodes)}")
-            require(slot.index < nodes[slot.node], f"{where}: node {slot.node} has {nodes[slot.node]} workers")
+            _require_slot(where, slot, nodes)
+        if action.slot is not None:
+            _require_slot(where, action.slot, nodes)
+
+
+def _require_slot(where: str, slot: Slot, nodes: Mapping[str, int]) -> None:
+    require(slot.node in nodes, f"{where}: there is no node {slot.node!r}; there are {', '.join(nodes)}")
+    require(slot.index < nodes[slot.node], f"{where}: node {slot.node} has {nodes[slot.node]} workers")
 
 
 def plan_of(actions: Iterable[Action], topology: str) -> Plan:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from barograph.experiments.repeats import RestartReport
 from barograph.experiments.verdict import Verdict
 
 
@@ -30,6 +31,8 @@ class RunReport:
     epochs: int
     actions: tuple[ActionReport, ...]
     notes: tuple[str, ...]
+    restarts: tuple[RestartReport, ...]
+    output_rows: int
 
     @property
     def ok(self) -> bool:
@@ -63,6 +66,8 @@ class RunReport:
                 }
                 for a in self.actions
             ],
+            "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
+            "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
         }
 
@@ -78,6 +83,9 @@ class RunReport:
             took = "" if a.order_to_commit_s is None else f"  committed after {a.order_to_commit_s:.2f} s"
             gap = "" if a.gap_s is None else f", output paused {a.gap_s:.2f} s"
             lines.append(f"at {a.at_s:>5g}s  {a.action:<24} {'done' + took + gap if a.ok else 'REFUSED: ' + a.reason}")
+        for r in self.restarts:
+            again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
+            lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
 

@@ -7,41 +7,34 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
-from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.java import find_java
-from barograph.engines.spark.nodes import fence_run, lift_run
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
-from barograph.experiments.actions import Action, check_actions, plan_of
+from barograph.engines.spark.supervise import Restart, Supervised
+from barograph.engines.spark.supervisor import Supervisor
+from barograph.experiments.actions import Action, Blow, check_actions, plan_of
+from barograph.experiments.blows import strike
+from barograph.experiments.journal import Journal
 from barograph.experiments.pauses import longest, pauses
+from barograph.experiments.place import Place, open_place
+from barograph.experiments.repeats import RestartReport, first_time_output
 from barograph.experiments.report import ActionReport, RunReport
 from barograph.experiments.verdict import judge
-from barograph.model import (
-    Allotment,
-    BadInput,
-    Demand,
-    Load,
-    Node,
-    OperatorDemand,
-    Outcome,
-    Placement,
-    Plan,
-    Snapshot,
-    Topology,
-)
+from barograph.experiments.warm import RunFailed, require_alive, warm_up
+from barograph.model import Allotment, BadInput, Demand, Load, OperatorDemand, Outcome, Placement, Snapshot, Topology
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.place.even import even
 from barograph.workloads import wordcount
@@ -51,16 +44,14 @@ from barograph.workloads.truth import truth_by_spark
 
 # Between the query's start and the first row: the executors, warm by then, launch the tasks.
 LEAD_S = 4.0
-WARM_UP_ROWS_S = 2000
-
-
-class RunFailed(RuntimeError):  # noqa: N818  # named like what happened
-    """The query ended before the run did. The text says why."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says."""
+    """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
+
+    journal: where it notes what must outlive its driver; one that is not empty is gone on with.
+    """
 
     load: Load
     seconds: float = 60.0
@@ -72,6 +63,7 @@ class RunSettings:
     actions: tuple[Action, ...] = ()
     lines: LineShape = field(default_factory=LineShape)
     drain_s: float = 120.0
+    journal: Path | None = None
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
@@ -96,16 +88,6 @@ class LiveLine:
     by_node: dict[str, list[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a run runs: its master, its nodes by host, and how to fence them once it is up."""
-
-    conf: dict[str, str]
-    nodes: dict[str, Node]
-    executors: int
-    fence: Callable[[], None]
-
-
 def check(settings: RunSettings) -> None:
     """Refuse, before anything is started, what can never be."""
     find_java()
@@ -126,7 +108,7 @@ def check(settings: RunSettings) -> None:
     require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
     slots = dict.fromkeys(cluster.node_names(), cluster.executors)
     check_actions(settings.actions, topology, slots, seats, settings.seconds)
-    if settings.checkpoint is not None:
+    if settings.checkpoint is not None and settings.journal is None:
         require_empty_and_writable(settings.checkpoint)
 
 
@@ -149,71 +131,22 @@ def run(
     """Everything from an empty machine to the verdict; what was started is ended, whatever happens."""
     check(settings)
     with ExitStack() as ending:
-        place = _open_place(settings, ending, say)
+        place = open_place(settings.cluster, settings.master, ending, say)
         say("starting Spark")
         spark = open_session("barograph run", plugin_settings(), place.conf)
         ending.callback(spark.stop)
-        await_executors(spark, place.executors)
+        await_executors(spark, place.executors())
+        supervisor = Supervisor(spark, place.nodes)
+        ending.callback(supervisor.close)
+        supervisor.serve()
+        journal = Journal(settings.journal)
         checkpoint = settings.checkpoint
         if checkpoint is None:
             checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
             ending.callback(shutil.rmtree, checkpoint, True)
-        warm_up(spark, settings.parallelism, say)
-        return _Run(settings, spark, place, checkpoint, show, say, tamper).whole()
-
-
-def warm_up(spark: SparkSession, parallelism: dict[str, int], say: Callable[[str], None] = lambda _: None) -> None:
-    """Run the same query for a moment, so that classes are loaded and code is compiled before anything is measured."""
-    say("warming up")
-    engine = SparkEngine(spark, {})
-    name = f"{wordcount.NAME}-warm-up"
-    replay = Replay(Load.parse(f"constant {WARM_UP_ROWS_S}").schedule(1.0), parallelism["source"])
-    with tempfile.TemporaryDirectory(prefix="barograph-warm-up-", ignore_cleanup_errors=True) as folder:
-        writer = wordcount.build(spark, replay, parallelism).queryName(name)
-        query = real_time(writer.option("checkpointLocation", folder), 60.0).start()
-        try:
-            for _ in range(3):  # an epoch's end and the next one's start are warmed as well
-                _await_output(engine, name, query)
-                engine.apply(Plan(cuts=(name,)))
-        finally:
-            query.stop()
-
-
-def _await_output(engine: SparkEngine, name: str, query: StreamingQuery, timeout_s: float = 90.0) -> None:
-    """Until rows of the present epoch have come out for a while."""
-    engine.refresh()
-    before = sum(engine.sight.output.get(name, {}).values())
-    deadline = time.monotonic() + timeout_s
-    while sum(engine.sight.output.get(name, {}).values()) < before + 8 * WARM_UP_ROWS_S:
-        require_alive(query)
-        if time.monotonic() > deadline:
-            raise RunFailed(f"no row came out of the query within {timeout_s:g} s")
-        time.sleep(0.1)
-        engine.refresh()
-
-
-def require_alive(query: StreamingQuery) -> None:
-    error = query.exception()
-    if error is not None:
-        raise RunFailed(f"the query ended: {str(error).splitlines()[0]}")
-    if not query.isActive:
-        raise RunFailed("the query was stopped by somebody else")
-
-
-def _open_place(settings: RunSettings, ending: ExitStack, say: Callable[[str], None]) -> _Place:
-    if settings.master is None:
-        say(f"starting {settings.cluster.nodes} nodes")
-        cluster = ending.enter_context(start_cluster(settings.cluster))
-        run = cluster.run
-    else:
-        found = run_of(settings.master)
-        assert found is not None  # check() has seen it
-        run, cluster = found, EmbeddedCluster(found, find_java())
-        lift_run(run)  # executors start without a limit; it holds again before the first row
-    hosts = run.settings.addresses()
-    nodes = {hosts[n.name]: n for n in run.settings.model_nodes()}
-    count = run.settings.nodes * run.settings.executors
-    return _Place(cluster.session_conf(), nodes, count, lambda: fence_run(run))
+        if not journal.past.begun:
+            warm_up(spark, settings.parallelism, say)
+        return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
 
 
 class _Run:
@@ -223,22 +156,24 @@ class _Run:
         self,
         settings: RunSettings,
         spark: SparkSession,
-        place: _Place,
+        supervisor: Supervisor,
+        place: Place,
         checkpoint: Path,
+        journal: Journal,
         show: Callable[[LiveLine], None],
         say: Callable[[str], None],
         tamper: Callable[[DataFrame], DataFrame],
     ) -> None:
         self.settings, self.spark, self.place, self.checkpoint = settings, spark, place, checkpoint
         self.show, self.say, self.tamper = show, say, tamper
-        self.engine = SparkEngine(spark, place.nodes)
+        self.supervisor, self.engine, self.journal = supervisor, supervisor.engine, journal
         self.topology = wordcount.topology(settings.parallelism)
         # A horizon for shapes that go on for ever; nothing falls due after the run's end.
         self.schedule = settings.load.schedule(settings.seconds)
-        self.start_ms = 0
+        self.start_ms = journal.past.start_ms
         self.replay = self._replay()
-        self.reports: list[ActionReport] = []
-        self.windows: list[tuple[float, float]] = []
+        self.committed_before = 0  # rows that were committed when the present life of the query began
+        self.life = ""
         self.notes: list[str] = []
 
     def whole(self) -> RunReport:
@@ -250,7 +185,7 @@ class _Run:
             undrained = self._drain(query)
         finally:
             query.stop()
-        return self._judge(undrained)
+        return self._judge(undrained, query)
 
     def _replay(self) -> Replay:
         return Replay(
@@ -262,66 +197,97 @@ class _Run:
         """Seconds since the load's start."""
         return time.time() - self.start_ms / 1000
 
-    def _start(self) -> StreamingQuery:
-        self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
-        self.start_ms = int((time.time() + LEAD_S) * 1000)
+    def _start(self) -> Supervised:
+        past = self.journal.past
+        if past.begun:
+            self.engine.place_first(self.topology, past.placement, past.parallelism)
+        else:
+            self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
+            self.start_ms = int((time.time() + LEAD_S) * 1000)
+            self.journal.begin(self.start_ms)
         self.replay = self._replay()
-        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
         self.say("starting the query")
-        trigger = real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
-        return trigger.start()
+        return self.supervisor.start(self._build)
 
-    def _await_first_epoch(self, query: StreamingQuery) -> None:
+    def _build(self) -> DataStreamWriter:
+        """A fresh writer for each life of the query."""
+        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
+        return real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
+
+    def _await_first_epoch(self, query: Supervised) -> None:
         """Until every instance runs; the fences come after that, because start-up is not measured."""
-        deadline = time.monotonic() + 60
-        name = self.topology.name
-        while time.monotonic() < deadline:
+        if not query.await_up(90.0):
             require_alive(query)
-            self.engine.refresh()
-            epoch = self.engine.sight.present(name)
-            if epoch is not None and len(epoch.lives) == len(epoch.seated):
-                return
-            time.sleep(0.05)
-        raise RunFailed("the instances of the query did not start within 60 s")
+            raise RunFailed("the instances of the query did not start within 90 s")
+        self.journal.driver_is_up(sum(committed_offsets(self.checkpoint)), int(time.time() * 1000))
 
-    def _watch(self, query: StreamingQuery) -> None:
-        """Second by second until the source closes. Actions have a thread of their own, so that the view goes on."""
+    def _watch(self, query: Supervised) -> None:
+        """Second by second until the source closes. Actions have threads of their own, so that the view goes on; blows
+        have another one, so that they can hit while a plan is being carried out."""
         ordered = sorted(self.settings.actions, key=lambda a: a.at_s)
-        pending = [list(group) for _, group in groupby(ordered, lambda a: a.at_s)]
-        read_before, second = 0, 0
-        with ThreadPoolExecutor(1, "actions") as hand:
-            acting = []
+        due = [a for a in ordered if (a.at_s, a.text) not in self.journal.past.done]
+        pending = [list(group) for _, group in groupby(due, lambda a: a.at_s)]
+        read_before, second, told = self.rows_read(), 0, 0
+        with ThreadPoolExecutor(1, "plans") as hand, ThreadPoolExecutor(1, "blows") as fist:
+            acting: list[Future[None]] = []
+
+            def act(group: list[Action]) -> None:
+                plans = [a for a in group if a.blow is None]
+                if plans:
+                    acting.append(hand.submit(self._act, plans))
+                acting.extend(fist.submit(self._strike, a) for a in group if a.blow not in (None, Blow.KILL_DRIVER))
+
             while (now_s := self.load_s()) < self.settings.seconds:
                 while pending and pending[0][0].at_s <= now_s:
-                    acting.append(hand.submit(self._act, pending.pop(0)))
+                    act(pending.pop(0))
                 if now_s >= second:
                     require_alive(query)
+                    for restart in query.restarts[told:]:
+                        self.journal.restarted(self._restart(restart))
+                        self.say(f"{restart.cause}; down for {restart.down_s:.2f} s")
+                    told = len(query.restarts)
                     read_before = self._tell(read_before)
                     second = int(self.load_s()) + 1
                 next_s = min(second, *(group[0].at_s for group in pending[:1]), self.settings.seconds)
                 time.sleep(max(0.0, min(next_s - self.load_s(), 1.0)))
-            acting += [hand.submit(self._act, late) for late in pending]
+            for late in pending:
+                act(late)
             for done in acting:
                 done.result()
 
     def _act(self, actions: list[Action]) -> None:
         ordered_s = self.load_s()
-        outcome: Outcome = self.engine.apply(plan_of(actions, self.topology.name))
-        ended_s = self.load_s()
+        outcome: Outcome = self.supervisor.apply(plan_of(actions, self.topology.name))
+        reason = "; ".join(f"{r.what}: {r.reason}" for r in outcome.refused)
+        placement, parallelism = self.engine.orders(self.topology.name)
+        self.journal.ordered(parallelism, placement)
         for action in actions:
-            reason = "; ".join(f"{r.what}: {r.reason}" for r in outcome.refused)
-            self.reports.append(
-                ActionReport(
-                    action.at_s, action.text, outcome.ok, reason, outcome.order_to_commit_s, None, outcome.done
-                )
+            report = ActionReport(
+                action.at_s, action.text, outcome.ok, reason, outcome.order_to_commit_s, None, outcome.done
             )
-            self.windows.append((ordered_s, ended_s))
+            self.journal.acted(report, (ordered_s, self.load_s()))
+
+    def _strike(self, action: Action) -> None:
+        struck_s = self.load_s()
+        did: tuple[str, ...] = ()
+        reason = ""
+        try:
+            did = (strike(action, self.place.run, self.engine, self.settings.actions),)
+        except BadInput as error:
+            reason = str(error)
+        report = ActionReport(action.at_s, action.text, not reason, reason, None, None, did)
+        self.journal.acted(report, (struck_s, self.load_s()))
 
     def rows_read(self) -> int:
-        """Lines read from the source so far, over all epochs."""
-        epochs = self.engine.epochs(self.topology.name)
+        """Lines read from the source so far, each once: a life begins where the one before had committed."""
+        present = self.engine.sight.present(self.topology.name)
+        if present is None:
+            return self.committed_before
+        if present.run != self.life:
+            self.life, self.committed_before = present.run, sum(committed_offsets(self.checkpoint, present.epoch - 1))
+        epochs = [e for e in self.engine.epochs(self.topology.name) if e.run == present.run]
         lives = (life for e in epochs for i, life in e.lives.items() if i.operator == "source")
-        return sum(life.rows_read for life in lives)
+        return self.committed_before + sum(life.rows_read for life in lives)
 
     def _tell(self, read_before: int) -> int:
         now: Snapshot = self.engine.observe()
@@ -329,7 +295,9 @@ class _Run:
         read = self.rows_read()
         due = int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
         tenth = int(time.time() * 100)
-        output = self.engine.sight.output.get(self.topology.name, {})
+        output = self.engine.output(self.topology.name)
+        present = self.engine.sight.present(self.topology.name)
+        self.journal.saw(output, read, present.planned_ms if present else None)
         out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
         by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
         for instance, slot in sorted(now.placement.slots.items()):
@@ -343,7 +311,7 @@ class _Run:
         )  # fmt: skip
         return read
 
-    def _drain(self, query: StreamingQuery) -> int:
+    def _drain(self, query: Supervised) -> int:
         """The source is closed: read what is left, commit it, say how many lines are still unread."""
         self.say("draining")
         due = sum(self.replay.rows())
@@ -352,27 +320,30 @@ class _Run:
             require_alive(query)
             self.engine.refresh()
             if self.rows_read() >= due:
-                self.engine.apply(plan_of([Action(0.0, "cut")], self.topology.name))
+                self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
             else:
                 time.sleep(0.05)
         if left > 0:  # what was read in time is committed with a last cut
-            self.engine.apply(plan_of([Action(0.0, "cut")], self.topology.name))
+            self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
             left = due - sum(committed_offsets(self.checkpoint))
         # The last rows out are reported a moment after the epoch has ended.
         self.engine.refresh()
         return left
 
-    def _judge(self, undrained: int) -> RunReport:
+    def _judge(self, undrained: int, query: Supervised) -> RunReport:
         self.say("reading the state back")
         read = committed_offsets(self.checkpoint)
         verdict = judge(
             truth_by_spark(self.spark, self.replay, read), wordcount.counted(self.spark, str(self.checkpoint))
         )
-        output = self.engine.sight.output.get(self.topology.name, {})
-        found = pauses(output, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
+        self.journal.saw(self.engine.output(self.topology.name), self.rows_read(), None)
+        restarts = (*self.journal.past.restarts, *(self._restart(r) for r in query.restarts))
+        output = self.journal.output
+        new = first_time_output(output, restarts, self.start_ms)
+        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
         actions = tuple(
             replace(report, gap_s=longest(found, start, end) if report.ok else None)
-            for report, (start, end) in zip(self.reports, self.windows, strict=True)
+            for report, (start, end) in self.journal.actions()
         )
         epochs = self.engine.epochs(self.topology.name)
         strays = {
@@ -383,8 +354,13 @@ class _Run:
         }
         return RunReport(
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
-            longest(found), len([e for e in epochs if e.planned_ms > 0]), actions, (*self.notes, *sorted(strays)),
+            longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
+            (*self.notes, *sorted(strays)), restarts, sum(output.values()),
         )  # fmt: skip
+
+    def _restart(self, restart: Restart) -> RestartReport:
+        at_s = restart.at_ms / 1000 - self.start_ms / 1000
+        return RestartReport(at_s, restart.cause, restart.down_s, restart.rows.read, restart.rows.output)
 
 
 def first_placement(engine: SparkEngine, topology: Topology) -> Placement:

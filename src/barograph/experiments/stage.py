@@ -3,13 +3,14 @@
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
@@ -17,8 +18,10 @@ from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
-from barograph.experiments.run import require_alive
+from barograph.engines.spark.supervise import Build, Supervised
+from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.verdict import Verdict, judge
+from barograph.experiments.warm import require_alive
 from barograph.model import Load, Plan
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
@@ -33,6 +36,7 @@ class Stage:
     cluster: EmbeddedCluster
     spark: SparkSession
     engine: SparkEngine
+    supervisor: Supervisor
 
     @contextmanager
     def wordcount(
@@ -42,20 +46,43 @@ class Stage:
         parallelism: Mapping[str, int] = PARALLELISM,
         epoch_s: float = 60.0,
         tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
+        supervised: bool = False,
     ) -> Iterator["Counting"]:
-        """A word count that runs until the block ends; every instance is up when it begins."""
+        """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive."""
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
             replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], LineShape(seed=5))
-            writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
-            query = real_time(writer.option("checkpointLocation", folder), epoch_s).start()
-            self.engine.refresh()
-            before = sum(self.engine.sight.output.get(name, {}).values())
-            counting = Counting(self, name, query, replay, Path(folder), before)
-            try:
-                counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+
+            def build() -> DataStreamWriter:
+                writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
+                return real_time(writer.option("checkpointLocation", folder), epoch_s)
+
+            with self._counting(build, name, replay, Path(folder), supervised) as counting:
                 yield counting
-            finally:
-                query.stop()
+
+    @contextmanager
+    def wordcount_at(self, before: "Counting", epoch_s: float = 60.0) -> Iterator["Counting"]:
+        """The same word count, gone on with from its checkpoint."""
+
+        def build() -> DataStreamWriter:
+            writer = wordcount.build(self.spark, before.replay, PARALLELISM).queryName(before.name)
+            return real_time(writer.option("checkpointLocation", str(before.checkpoint)), epoch_s)
+
+        with self._counting(build, before.name, before.replay, before.checkpoint, True) as counting:
+            yield counting
+
+    @contextmanager
+    def _counting(
+        self, build: Build, name: str, replay: Replay, checkpoint: Path, supervised: bool
+    ) -> Iterator["Counting"]:
+        query = self.supervisor.start(build) if supervised else build().start()
+        self.engine.refresh()
+        before = sum(self.engine.sight.output.get(name, {}).values())
+        counting = Counting(self, name, query, replay, checkpoint, before)
+        try:
+            counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+            yield counting
+        finally:
+            query.stop()
 
 
 @dataclass
@@ -64,7 +91,7 @@ class Counting:
 
     stage: Stage
     name: str
-    query: StreamingQuery
+    query: StreamingQuery | Supervised
     replay: Replay
     checkpoint: Path
     output_before: int
@@ -113,10 +140,14 @@ def open_stage(
     settings = settings or ClusterSettings(nodes=3, seats=8)
     with start_cluster(settings) as cluster:
         spark = open_session("barograph stage", plugin_settings(), cluster.session_conf(), conf)
+        ending = ExitStack()
         try:
             await_executors(spark, settings.nodes * settings.executors)
             hosts = settings.addresses()
             engine = SparkEngine(spark, {hosts[n.name]: n for n in settings.model_nodes()})
-            yield Stage(cluster, spark, engine)
+            supervisor = Supervisor(spark, engine=engine)
+            ending.callback(supervisor.close)
+            yield Stage(cluster, spark, engine, supervisor)
         finally:
+            ending.close()
             spark.stop()

@@ -11,10 +11,12 @@ def last_committed_epoch(checkpoint: Path) -> int | None:
     return max(numbers, default=None)
 
 
-def committed_offsets(checkpoint: Path) -> tuple[int, ...]:
-    """How many rows of each partition of the (only) replay source are committed; empty before the first commit."""
-    epoch = last_committed_epoch(checkpoint)
-    if epoch is None:
+def committed_offsets(checkpoint: Path, by_epoch: int | None = None) -> tuple[int, ...]:
+    """How many rows of each partition of the (only) replay source are committed; empty before the first commit.
+
+    by_epoch: with that epoch, not with the last one."""
+    epoch = last_committed_epoch(checkpoint) if by_epoch is None else by_epoch
+    if epoch is None or epoch < 0:
         return ()
     # The file: a version line, a line of metadata, then one line for each source.
     lines = (checkpoint / "offsets" / str(epoch)).read_text(encoding="utf-8").splitlines()

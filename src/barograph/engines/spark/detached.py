@@ -1,7 +1,7 @@
 """A cluster that outlives the command that starts it: a process of its own owns it until it is told to end.
 
 ``up`` starts that process and waits for its word; ``down`` tells it to end. The process (``python -m ...``) starts the
-cluster, says on its standard output what became of it, and sleeps. It decides nothing about the cluster.
+cluster, says on its standard output what became of it, and from then on only starts again nodes that died.
 """
 
 import json
@@ -11,12 +11,14 @@ import subprocess
 import sys
 import time
 import warnings
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 from barograph.engines.spark import runs
 from barograph.engines.spark.embedded import StartFailed, start_cluster
 from barograph.engines.spark.java import find_java
+from barograph.engines.spark.keeper import NodeKeeper
 from barograph.engines.spark.processes import send, wait_gone
 from barograph.engines.spark.runs import Run
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
@@ -110,8 +112,9 @@ def _own(raw_settings: str, name: str) -> int:
         return _say("bad input", str(error), 2)
     except StartFailed as error:
         return _say("failed", str(error), 1)
-    with cluster:
+    with cluster, ExitStack() as ending:
         cluster.fence()
+        ending.callback(NodeKeeper(cluster).close)
         _say("up", str(cluster.run.folder), 0)
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (1, 2):

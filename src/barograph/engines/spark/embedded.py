@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterable
@@ -47,6 +48,7 @@ class EmbeddedCluster:
         self._java = java
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._watchdog: subprocess.Popen[bytes] | None = None
+        self._nodes = threading.RLock()  # a node is killed or started by one thread at a time
 
     @property
     def run(self) -> Run:
@@ -94,8 +96,9 @@ class EmbeddedCluster:
     def kill_node(self, name: str) -> None:
         """The node dies: worker and executors at once, without a word."""
         self._require_node(name)
-        kill_marked(self._run.run_id, name)
-        self._reap(name)
+        with self._nodes:
+            kill_marked(self._run.run_id, name)
+            self._reap(name)
 
     def stop_node(self, name: str, timeout_s: float = 10.0) -> None:
         """The node leaves in order: the worker ends its executors and says so to the master."""
@@ -110,12 +113,13 @@ class EmbeddedCluster:
     def start_node(self, name: str) -> None:
         """A dead node comes back, with the same name and address, without a fence until ``fence`` is called again."""
         self._require_node(name)
-        leader = self._run.leaders.get(name)
-        require(leader is None or not alive(leader), f"node {name} is alive already")
-        kill_marked(self._run.run_id, name)  # executors that outlived their worker
-        self._reap(name)
-        self.lift_fence([name])
-        self._start_workers([name])
+        with self._nodes:
+            leader = self._run.leaders.get(name)
+            require(leader is None or not alive(leader), f"node {name} is alive already")
+            kill_marked(self._run.run_id, name)  # executors that outlived their worker
+            self._reap(name)
+            self.lift_fence([name])
+            self._start_workers([name])
 
     def down(self) -> None:
         """End everything and leave no trace. Calling it again does nothing."""

@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.spark.sight import EpochSeen, Sight
@@ -30,6 +32,7 @@ from barograph.model import (
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
+PULSE_TIMEOUT_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,14 @@ class SparkEngine:
         self._seen_at = self._born
         self._lock = threading.RLock()
         self._slots: dict[str, Slot] = {}
+        self._homes: dict[str, str] = {}  # every executor there ever was -> its node
         self._world = _World((), (), Placement())
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
+        self._ordered: dict[str, Placement] = {}
         self.sight = Sight()
+        self.last: Snapshot | None = None
+        """What was last observed, by whomever: for who only wants to look."""
 
     # --- eyes ---
 
@@ -67,7 +74,8 @@ class SparkEngine:
             at = self._now()
             cycle_s = max(at - self._seen_at, 1e-3)
             self._seen_at = at
-            return self._snapshot(at - self._born, cycle_s)
+            self.last = self._snapshot(at - self._born, cycle_s)
+            return self.last
 
     def refresh(self) -> None:
         """Take in what the plug-in has to tell."""
@@ -91,6 +99,7 @@ class SparkEngine:
             if executor.id not in self._slots:
                 node = self._node(executor).name
                 taken = {s.index for s in self._slots.values() if s.node == node}
+                self._homes[executor.id] = node
                 self._slots[executor.id] = Slot(node, next(i for i in range(len(taken) + 1) if i not in taken))
 
     def _node(self, executor: Executor) -> Node:
@@ -120,11 +129,21 @@ class SparkEngine:
 
     # --- hands ---
 
-    def place_first(self, topology: Topology, placement: Placement) -> None:
-        """Say where a topology's instances go before it starts, so that its first epoch runs there."""
+    def place_first(
+        self, topology: Topology, placement: Placement, parallelism: Mapping[str, int] = MappingProxyType({})
+    ) -> None:
+        """Say where a topology's instances go before it starts, and how many there are of operators that were rescaled,
+        so that its first epoch runs so."""
         with self._lock:
             self.refresh()
-            self._bridge.order({topology.name: ({}, self._places(placement))}, ())
+            self._parallelism[topology.name] = dict(parallelism)
+            self._ordered[topology.name] = placement
+            self._bridge.order({topology.name: (dict(parallelism), self._places(placement))}, ())
+
+    def orders(self, topology: str) -> tuple[Placement, dict[str, int]]:
+        """What was last ordered of a topology: who sits where, and the operators that were rescaled."""
+        with self._lock:
+            return self._ordered.get(topology, Placement()), dict(self._parallelism.get(topology, {}))
 
     def apply(self, plan: Plan) -> Outcome:
         with self._lock:
@@ -140,13 +159,19 @@ class SparkEngine:
             ordered_at = self._now()
             ending = self._bridge.order(orders, cut)
         # Outside the lock: others may look while this waits.
-        late = [t for t, e in ending.items() if self._bridge.await_epoch_after(t, e, COMMIT_TIMEOUT_S) is None]
+        begun = {t: self._bridge.await_epoch_after(t, e, COMMIT_TIMEOUT_S) for t, e in ending.items()}
+        late = [t for t, e in begun.items() if e is None]
         order_to_commit_s = self._now() - ordered_at
         if late:
             what = ", ".join(late)
             text = f"ordered, but the epoch of {what} has not ended within {COMMIT_TIMEOUT_S:g} s; it will when it ends"
             return Outcome(done=(*done, text))
-        done += [f"cut {t} after epoch {e}" for t, e in ending.items()]
+        done += [
+            f"cut {t} after epoch {e}"
+            if (begun[t] or 0) > e
+            else f"{t} died in epoch {e}; its next life runs on the plan"
+            for t, e in ending.items()
+        ]
         self._await_lives(ending)
         return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending else None)
 
@@ -169,6 +194,7 @@ class SparkEngine:
                 continue
             parallelism = self._parallelism.setdefault(topology.name, {})
             parallelism.update({o.name: o.parallelism for o in scaled})
+            self._ordered[topology.name] = Placement(wanted)
             orders[topology.name] = (dict(parallelism), self._places(Placement(wanted)))
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
             done += [
@@ -195,6 +221,45 @@ class SparkEngine:
         """The epochs remembered, oldest first."""
         with self._lock:
             return list(self.sight.epochs.get(topology, {}).values())
+
+    def output(self, topology: str) -> dict[int, int]:
+        """Rows out by 10 ms since 1970, as far as remembered."""
+        with self._lock:
+            return dict(self.sight.output.get(topology, {}))
+
+    def workers(self) -> tuple[Worker, ...]:
+        """Who is alive now."""
+        with self._lock:
+            self.refresh()
+            return self._world.workers
+
+    def age_s(self, seen: Snapshot) -> float:
+        """How long ago a snapshot of this engine was taken."""
+        return self._now() - self._born - seen.at_s
+
+    def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
+        """How a query ended: empty while it lives, "stopped", or "died: " and what killed it."""
+        return self._bridge.await_end(query, timeout_s)
+
+    def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Executors that answer, and those that the driver counts and that do not."""
+        return self._bridge.pulse(PULSE_TIMEOUT_S)
+
+    def where(self, executor: str) -> str:
+        """An executor in words, also one that is gone."""
+        node = self._homes.get(executor)
+        return f"executor {executor}" + (f" on {node}" if node else "")
+
+    def free_seats(self, topology: str) -> int:
+        """Seats of live executors that other topologies leave to this one."""
+        with self._lock:
+            self.refresh()
+            taken = sum(
+                len(e.seated)
+                for name in self.sight.topologies
+                if name != topology and (e := self.sight.present(name)) is not None
+            )
+            return sum(e.seats for e in self.sight.executors) - taken
 
 
 def _not_ours(plan: Plan) -> list[Refusal]:

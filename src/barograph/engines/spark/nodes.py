@@ -1,10 +1,12 @@
-"""The nodes of a recorded run, also for a process that did not start it: how they are, and their fences."""
+"""The nodes of a recorded run, also for a process that did not start it: state, fences, executors."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from barograph.engines.spark.processes import marked
+from barograph.engines.spark.processes import Process, kill, marked
 from barograph.engines.spark.runs import Run
+from barograph.model import BadInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +45,27 @@ def lift_run(run: Run, nodes: Iterable[str] | None = None) -> None:
     if run.groups is not None:
         for name in run.settings.node_names() if nodes is None else nodes:
             run.groups.lift(name)
+
+
+def executors_of(run: Run, node: str) -> dict[str, Process]:
+    """Executor id -> its process, of every application that has one on the node."""
+    found = {}
+    for process in marked(run.run_id, node):
+        try:
+            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # ended meanwhile
+        if b"--executor-id" in words:
+            found[words[words.index(b"--executor-id") + 1].decode()] = process
+    return found
+
+
+def kill_executor(run: Run, node: str, executor: str | None = None) -> str:
+    """An executor dies without a word: the named one, or the only one there. Which one it was."""
+    found = executors_of(run, node)
+    if executor is None and len(found) == 1:
+        (executor,) = found
+    if executor is None or executor not in found:
+        raise BadInput(f"{node} has no such executor; it has {', '.join(sorted(found)) or 'none'}")
+    kill([found[executor]])
+    return executor

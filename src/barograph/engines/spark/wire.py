@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.model import BadInput
 
@@ -119,8 +120,19 @@ class Bridge:
         answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
         return answer
 
+    def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
+        """Empty while it lives, "stopped", or "died: " and what killed it."""
+        return str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000)))
+
+    def pulse(self, timeout_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Executors that answer, and those that the driver counts and that do not."""
+        answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
+        return tuple(answer["living"]), tuple(answer["silent"])
+
     def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
-        """The next epoch's number once it is planned, which is when the one before is committed; None: too late."""
+        """The next epoch's number once it is planned, which is when the one before is committed; None: too late.
+
+        Not above ``epoch`` when the run that was cut has died: the first epoch of its next life is planned then."""
         found = int(self._bridge.awaitEpochAfter(topology, epoch, int(timeout_s * 1000)))
         return found if found >= 0 else None
 
