@@ -16,7 +16,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt setup.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[java,dev]'
 	touch $@
 
-$(JAR): $(VENV)/.ready $(wildcard jvm/*.scala) jvm/compile.py
+# Installing has compiled it already; it is made again only when a source is newer.
+$(JAR): $(wildcard jvm/*.scala) jvm/compile.py | $(VENV)/.ready
 	$(BIN)/python jvm/compile.py $@
 
 # A class archive halves the start of Spark's daemons; a Java that cannot make one works without.
