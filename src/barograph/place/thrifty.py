@@ -59,6 +59,8 @@ class Thrifty:
         if fresh:
             empty_nodes(layout, fresh, np.inf)
         chosen = self._by_choice(layout) if not fresh and forced == 0 else 0
+        for c in range(len(everyone)):
+            place_near(layout, c)  # who found nothing before may do so now that others have moved
         return self._decision(layout, forced, chosen)
 
     def _by_choice(self, layout: Layout) -> int:
