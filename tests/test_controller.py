@@ -79,3 +79,12 @@ def test_what_is_not_placed_is_among_the_plans_reasons() -> None:
     now = seen(big, {"spout": work(10)}, cluster=nodes(1, 50))
     cycle = decide(POLICIES["r-storm"], [], now)
     assert str(Instance("wc", "spout", 0)) in {r.about for r in cycle.plan.reasons if r.why.startswith("not placed")}
+
+
+def test_where_cpu_is_short_limits_are_written_that_let_others_rest_be_used() -> None:
+    now = seen(TOPOLOGY, {**NUMBERS, "split": work(9000, 2000, ms=90, pending=9000)}, cluster=nodes(1, 200, seats=8))
+    cycle = decide(POLICIES["adaptive"], [], now)
+    asked = cycle.demand.of("wc", "split")
+    assert asked is not None
+    assert sum(cycle.plan.shares_pct.values()) > 200 >= sum(sum(o.shares_pct) for o in cycle.demand.operators) - 1e-6
+    assert cycle.plan.shares_pct[Instance("wc", "split", 0)] == asked.ceilings_pct[0]

@@ -18,8 +18,8 @@ from barograph.place.offline import Offline
 from barograph.place.online import Online
 from barograph.place.r_storm import r_storm
 from barograph.place.stay import stay
+from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
-from barograph.place.thrifty import Thrifty
 from barograph.policy import Policy, learned, options_of, with_options
 from barograph.scale import (
     Adaptive,
@@ -51,7 +51,7 @@ _ALL = (
         BestOf(),
         Adaptive(),
         Shared(),
-        Thrifty(),
+        Steady(),
         WARM_CUT,
     ),
     Policy(
@@ -159,7 +159,7 @@ _ALL = (
         "Peng et al. 2015",
         "placed by declared CPU and memory, each on the nearest node that has them; nothing enforced",
         LastValue(),
-        Fixed(enforced=False),
+        Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
         r_storm,
         WORKER,

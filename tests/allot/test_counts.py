@@ -80,7 +80,7 @@ topologies = st.lists(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(1, 120), topologies)
 def test_sps_totals_are_exact_and_within_bounds(nodes: int, them: list[tuple[int, int, int]]) -> None:
     desired, minimum, level = (tuple(column) for column in zip(*them, strict=True))
@@ -94,7 +94,7 @@ def test_sps_totals_are_exact_and_within_bounds(nodes: int, them: list[tuple[int
         assert all(cn in (0, sm) for sm, cn in zip(minimum, found.given, strict=True))
 
 
-@settings(max_examples=200)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(1, 120), topologies)
 def test_dps_totals_are_exact_and_serve_levels_in_full(nodes: int, them: list[tuple[int, int, int]]) -> None:
     desired, _, level = (tuple(column) for column in zip(*them, strict=True))

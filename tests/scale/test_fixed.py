@@ -44,3 +44,7 @@ def test_measured_is_what_each_instance_used() -> None:
     assert not found.enforced
     declared = Measured(declared_first=True)([], now, Forecast(()))
     assert [o.shares_pct for o in declared.operators] == [(30, 30), (50,)]
+
+
+def test_undeclared_shares_can_be_given_a_default() -> None:
+    assert shares(Fixed(undeclared_pct=10.0)) == [(30, 30), (10,)]

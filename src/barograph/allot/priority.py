@@ -64,7 +64,7 @@ class Dps:
 
 def _desired(now: Snapshot, demand: Demand) -> list[int]:
     require(len(now.nodes) > 0, "the cluster has no nodes to allot")
-    node_pct = sum(n.cpu_pct for n in now.nodes) / len(now.nodes)
+    node_pct = now.cluster_cpu_pct / len(now.nodes)
     asked_pct = dict.fromkeys((t.name for t in now.topologies), 0.0)
     for o in demand.operators:
         asked_pct[o.topology] = asked_pct.get(o.topology, 0.0) + sum(o.shares_pct)

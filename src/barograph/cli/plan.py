@@ -30,6 +30,7 @@ from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
 from barograph.place.r_storm import r_storm
+from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
 from barograph.policies import DEFAULT, POLICIES, named
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 def rules_of(policy: Policy, nodes: dict[str, tuple[str, ...]]) -> Rules:
     """What the policy's placer promises; even, offline and dealt know no CPU, for instance."""
     placer = policy.placer
-    if isinstance(placer, Thrifty):
+    if isinstance(placer, Thrifty | Steady):
         return Rules(cpu=True, memory=True, heap=True, nodes=nodes)
     if placer is r_storm:
         return Rules(cpu=True, memory=True, heap=True, whole=True, nodes=nodes)

@@ -23,7 +23,7 @@ from barograph.model import Frame
 
 @dataclass(frozen=True)
 class BestOf(ByFrame):
-    """scored_cycles: how many of the last cycles are forecast again to score the candidates."""
+    """scored_cycles: how many of the last cycles are forecast again to score the candidates; more for far horizons."""
 
     candidates: tuple[ByFrame, ...] = (LastValue(), Trend(), Holt(), Parents(), TrendOrParents(), NextWindow())
     scored_cycles: int = 12
@@ -43,13 +43,14 @@ class BestOf(ByFrame):
         ]
         numbers = {f"error_rows_{c.name}": error[k] for k, c in enumerate(self.candidates)}
         arrived = pick([e.arrived for e in now])
-        return Estimate.of_arrivals(arrived, pick([e.rising for e in now]), why, numbers)
+        return Estimate.of_arrivals(arrived, pick([e.rising for e in now]), why, numbers, pick(list(error)))
 
     def _errors(self, frame: Frame, horizon_cycles: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mean absolute error of each candidate on each operator, and on how many cycles it rests."""
         total = np.zeros((len(self.candidates), len(frame.keys)))
         count = np.zeros(len(frame.keys), dtype=np.int64)
-        first = max(horizon_cycles, len(frame) - self.scored_cycles)
+        scored = max(self.scored_cycles, 5 * horizon_cycles)  # far ahead, neighbouring errors tell the same story
+        first = max(horizon_cycles, len(frame) - scored)
         actual = frame.column("arrived")
         _ = frame.sent  # computed once here, shared by all the beginnings below
         for cycle in range(first, len(frame)):

@@ -29,7 +29,8 @@ class Forecaster(Protocol):
 class Estimate:
     """One number per operator of a frame: rows sent to it (L), rows it has to execute (psi), whether L is rising.
 
-    why: one sentence for all, or one for each. numbers: what stands behind, one array each.
+    why: one sentence for all, or one for each. numbers: what stands behind, one array each. error_rows: by how much
+    such estimates were off lately, where that is known.
     """
 
     arrived: NDArray[np.float64]
@@ -37,6 +38,7 @@ class Estimate:
     rising: NDArray[np.bool_]
     why: str | Sequence[str]
     numbers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    error_rows: NDArray[np.float64] | None = None
 
     @staticmethod
     def of_arrivals(
@@ -44,10 +46,11 @@ class Estimate:
         rising: NDArray[np.bool_],
         why: str | Sequence[str],
         numbers: Mapping[str, NDArray[np.float64]],
+        error_rows: NDArray[np.float64] | None = None,
     ) -> "Estimate":
         """Where what arrives is all that is forecast: it is also what has to be executed."""
         never_negative = np.maximum(arrived, 0.0)
-        return Estimate(never_negative, never_negative, rising, why, numbers)
+        return Estimate(never_negative, never_negative, rising, why, numbers, error_rows)
 
 
 class ByFrame(ABC):
@@ -82,6 +85,7 @@ def as_forecast(frame: Frame, estimate: Estimate, horizon_cycles: int) -> Foreca
                 float(estimate.executed[i]),
                 bool(estimate.rising[i]),
                 Reason(f"{topology}/{operator}", why, behind),
+                0.0 if estimate.error_rows is None else float(estimate.error_rows[i]),
             )
         )
     return Forecast(tuple(found))

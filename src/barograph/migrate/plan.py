@@ -64,7 +64,7 @@ def _shares(demand: Demand) -> dict[Instance, float]:
     return {
         Instance(d.topology, d.operator, index): share
         for d in demand.operators
-        for index, share in enumerate(d.shares_pct)
+        for index, share in enumerate(d.ceilings_pct or d.shares_pct)
     }
 
 

@@ -28,7 +28,7 @@ class OperatorForecast:
     """What an operator is expected to see in the coming cycle.
 
     arrived: rows expected to be sent to it (L). executed: rows it will have to execute (psi).
-    rising: whether its load is growing.
+    rising: whether its load is growing. error_rows: by how much such forecasts were off lately, 0 where not known.
     """
 
     topology: str
@@ -37,11 +37,13 @@ class OperatorForecast:
     executed: float
     rising: bool = False
     reason: Reason | None = None
+    error_rows: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"forecast of {self.topology}/{self.operator}"
         require_number(f"{here}: arrived", self.arrived)
         require_number(f"{here}: executed", self.executed)
+        require_number(f"{here}: error_rows", self.error_rows)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class OperatorDemand:
 
     held_pct: the smoothed demand per instance that the shares were rounded up from; the next cycle starts from it.
     wanted: instances it would need were it free to have them (above ``parallelism`` where it is not).
+    reserved_pct: the room a placer should leave for each, which is not allotted; empty for no more than the shares.
+    ceilings_pct: limits to write instead of the shares, where an instance may use what others leave; empty for none.
     """
 
     topology: str
@@ -71,6 +75,8 @@ class OperatorDemand:
     held_pct: tuple[float, ...] = ()
     wanted: int = 0
     reason: Reason | None = None
+    reserved_pct: tuple[float, ...] = ()
+    ceilings_pct: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         here = f"demand of {self.topology}/{self.operator}"
@@ -78,6 +84,11 @@ class OperatorDemand:
         require(len(self.shares_pct) == self.parallelism, f"{here}: one share for each instance")
         for share in self.shares_pct:
             require_number(f"{here}: share", share)
+        for name in ("reserved_pct", "ceilings_pct"):
+            values = getattr(self, name)
+            require(len(values) in (0, self.parallelism), f"{here}: one of {name} for each instance, or none")
+            for value in values:
+                require_number(f"{here}: {name}", value)
 
 
 @dataclass(frozen=True)

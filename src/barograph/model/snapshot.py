@@ -54,6 +54,16 @@ class Snapshot:
         return {w.slot: w for w in self.workers}
 
     @cached_property
+    def cluster_cpu_pct(self) -> float:
+        """What all nodes give together."""
+        return sum(n.cpu_pct for n in self.nodes)
+
+    @cached_property
+    def largest_node_pct(self) -> float:
+        """What the largest node gives; a core where there is none."""
+        return max((n.cpu_pct for n in self.nodes), default=100.0)
+
+    @cached_property
     def sent_between(self) -> dict[tuple[str, str, str], float]:
         """(topology, operator, operator it sends to) -> rows in the cycle, where the engine reports traffic."""
         found: dict[tuple[str, str, str], float] = {}

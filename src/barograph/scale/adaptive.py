@@ -1,28 +1,34 @@
 """Ours: CPU share and number of instances together. Shares follow the load at once; instances only where shares end.
 
-Per operator, in topological order: L = the larger of its forecast and what its parents are about to send, which
-follows the size the parents are about to have; psi = L + backlog / cycles in which to catch up. Each instance needs
-r = 100 * its rows * kappa / cycle_s per cent of a core, its rows by its own part of the arrivals and its own backlog,
-kappa = sum of cpu_s / sum of executed. The share is r with headroom, smoothed. More instances are wanted when such a
-share would pass what one core or the largest node gives, or when instances wait too much for CPU to help; a stateful
-operator gets them only when that has lasted, a stateless one at once; fewer only after a long quiet time, and never
-where state would have to be repartitioned.
+Per operator, in topological order: L = the larger of its forecast, with a margin for how far off such forecasts were
+lately, and what its parents are about to send, which follows the size the parents are about to have; psi = L + backlog
+/ cycles in which to catch up. Each instance needs r = 100 * its rows * kappa / cycle_s per cent of a core, its rows by
+its own part of the arrivals and its own backlog, kappa = sum of cpu_s / sum of executed. The share is r with headroom,
+smoothed. More instances are wanted when such a share would pass what one core or the largest node gives, or when
+instances wait too much for CPU to help; a stateful operator gets them only when that has lasted, a stateless one at
+once; fewer only after a long quiet time, and never where state would have to be repartitioned.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
+from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot
 from barograph.scale.fit import fit_to_nodes
 from barograph.scale.instances import Growth, Need
+from barograph.scale.needs import Needs
 from barograph.scale.protocol import ceil, demanded_before, instance_limit_pct
-from barograph.scale.service import busy_s_per_row
-from barograph.scale.skew import backlog_rows, may_be_skewed, parts_of_arrivals
 from barograph.scale.smooth import allotted, hold
+
+
+@dataclass(frozen=True, eq=False)
+class _Sized:
+    """An operator's demand, and what each of its instances needs at the least."""
+
+    demand: OperatorDemand
+    needed_pct: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,97 +39,62 @@ class Adaptive:
     lasting_cycles: which the present instances may take to clear it before more are wanted. utilisation: part of its
     share an instance is meant to use, the rest is headroom. patience_cycles: how long a stateful operator must want
     more instances. low, low_cycles: below which load, and for how long, before an operator gives up instances.
-    rest_cycles: between two changes of a topology's parallelism.
+    rest_cycles: between two changes of a topology's parallelism. margin: of the forecast's usual error.
+    growth, fading: placers are asked to leave room for that many times the share; room once reserved fades so slowly.
     """
 
     theta_pct: float | None = None
     phi: int = 5
     catch_up_cycles: float = 5.0
     lasting_cycles: float = 20.0
-    utilisation: float = 0.8
+    utilisation: float = 0.75
     patience_cycles: int = 3
     low: float = 0.3
     low_cycles: int = 60
     rest_cycles: int = 3
+    margin: float = 2.0
+    growth: float = 1.5
+    fading: float = 0.999
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:
-        frame = Frame.of(history, now)
-        kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), self.phi)
-        feeding = self._feeding(frame)
+        needs = Needs(
+            history,
+            Frame.of(history, now),
+            forecast,
+            phi=self.phi,
+            catch_up_cycles=self.catch_up_cycles,
+            lasting_cycles=self.lasting_cycles,
+            margin=self.margin,
+            utilisation=self.utilisation,
+            low=self.low,
+        )
         growth = Growth.of(history, now, self.patience_cycles, self.low_cycles, self.rest_cycles)
-        passing: dict[int, float] = {}  # rows each operator will execute in the coming cycle
-        found: dict[tuple[str, str], OperatorDemand] = {}
+        found: dict[tuple[str, str], _Sized] = {}
         for topology in sorted(now.topologies, key=lambda t: t.level):  # higher levels get the free seats first
             for operator in topology.order:
-                i = frame.position[topology.name, operator.name]
-                expected = forecast.of(topology.name, operator.name)
-                sent = sum(passing[p] * ratio for p, ratio in feeding[i])
-                arriving = max(expected.arrived if expected else 0.0, sent)
-                need = self._need(history, now, frame, topology.name, operator, arriving, float(kappa[i]))
-                found[topology.name, operator.name], passing[i] = self._demand(
-                    history, now, topology.name, operator, need, growth
-                )
+                need = needs.of(topology, operator)
+                sized = self._sized(history, now, topology.name, operator, need, growth)
+                needs.passes_on(topology, operator, need, sized.demand.parallelism)
+                found[topology.name, operator.name] = sized
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
-        return Demand(_fitted(order, now))
+        return Demand(tuple(self._reserving(history, now, o) for o in _fitted(order, now)))
 
-    def _feeding(self, frame: Frame) -> dict[int, list[tuple[int, float]]]:
-        """Of each operator its parents, and rows sent to it per row they execute."""
-        found: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        if frame.links:
-            executed = frame.column("executed")[:, [link.parent for link in frame.links]]
-            passed = np.nan_to_num(ratio_of_sums(frame.sent, executed, self.phi)).tolist()
-            for link, ratio in zip(frame.links, passed, strict=True):
-                found[link.child].append((link.parent, ratio))
-        return found
-
-    def _need(
-        self,
-        history: Sequence[Cycle],
-        now: Snapshot,
-        frame: Frame,
-        topology: str,
-        operator: Operator,
-        arriving: float,
-        kappa_s: float,
-    ) -> Need:
-        """What is to be done in the coming cycle, instance by instance."""
-        graph, count = now.topology(topology), operator.parallelism
-        parts = parts_of_arrivals(frame, graph, operator.name, count, self.phi)
-        backlog = backlog_rows(frame, topology, operator.name, count)
-        rows = arriving * parts + backlog / self.catch_up_cycles
-        lasting_rows = arriving * parts + backlog / self.lasting_cycles
-        service_s = 0.0
-        if np.isfinite(kappa_s):
-            service_s = busy_s_per_row(history, frame, (topology, operator.name), kappa_s, self.phi)
-        return Need(
-            arriving,
-            rows,
-            lasting_rows,
-            float(backlog.sum()),
-            kappa_s if np.isfinite(kappa_s) else None,
-            service_s,
-            now.cycle_s,
-            instance_limit_pct(now),
-            sum(n.cpu_pct for n in now.nodes),
-            self.utilisation,
-            self.low,
-            may_be_skewed(graph, operator.name),
-        )
-
-    def _demand(
+    def _sized(
         self, history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, need: Need, growth: Growth
-    ) -> tuple[OperatorDemand, float]:
+    ) -> _Sized:
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
-            return self._unknown(now, topology, operator, before, need), float(need.rows.sum())
+            unknown = self._unknown(now, topology, operator, before, need)
+            return _Sized(unknown, np.zeros(unknown.parallelism))
         degree, wanted, why = growth.decide(topology, operator, need)
-        r_pct = need.r_pct if degree == len(need.rows) else np.full(degree, float(need.r_pct.sum()) / degree)
-        r_pct = np.minimum(r_pct, need.limit_pct)
+        r_pct, sure_pct = (np.minimum(_over(degree, values), need.limit_pct) for values in (need.r_pct, need.sure_pct))
         theta = self._theta_pct(now)
         known = before is not None and len(before.held_pct) == degree
         held_before = before.held_pct if before is not None and known else (None,) * degree
         held = tuple(hold(r, h, theta) for r, h in zip(r_pct.tolist(), held_before, strict=True))
-        shares = tuple(self._share_pct(h, theta, need.limit_pct) for h in held)
+        shares = tuple(
+            self._share_pct(h, sure, theta, need.limit_pct) for h, sure in zip(held, sure_pct.tolist(), strict=True)
+        )
         numbers = {
             "arriving_rows": need.arriving,
             "backlog_rows": need.backlog,
@@ -135,16 +106,26 @@ class Adaptive:
             "limit_pct": need.limit_pct,
         }
         reason = Reason(f"{topology}/{operator.name}", why, numbers)
-        demand = OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason)
-        return demand, min(float(need.rows.sum()), need.capacity_rows(degree))
+        return _Sized(OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason), r_pct)
 
-    def _share_pct(self, held_pct: float, theta_pct: float, limit_pct: float) -> float:
-        with_headroom = ceil(held_pct / self.utilisation / theta_pct) * theta_pct
+    def _share_pct(self, held_pct: float, sure_pct: float, theta_pct: float, limit_pct: float) -> float:
+        """Smoothed, with headroom for queues and for a forecast that is off."""
+        with_headroom = ceil(max(held_pct, sure_pct) / self.utilisation / theta_pct) * theta_pct
         return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
 
     def _theta_pct(self, now: Snapshot) -> float:
-        largest = max((n.cpu_pct for n in now.nodes), default=100.0)
-        return self.theta_pct if self.theta_pct is not None else min(20.0, largest / 12)
+        return self.theta_pct if self.theta_pct is not None else min(20.0, now.largest_node_pct / 12)
+
+    def _reserving(self, history: Sequence[Cycle], now: Snapshot, o: OperatorDemand) -> OperatorDemand:
+        """What a placer should leave room for: some growth from here, and what there was room for, which fades."""
+        before = demanded_before(history, o.topology, o.operator)
+        kept = before.reserved_pct if before is not None and len(before.reserved_pct) == o.parallelism else o.shares_pct
+        limit = instance_limit_pct(now)
+        rooms = (
+            min(limit, max(share * self.growth, was * self.fading))
+            for share, was in zip(o.shares_pct, kept, strict=True)
+        )
+        return replace(o, reserved_pct=tuple(rooms))
 
     def _unknown(
         self, now: Snapshot, topology: str, operator: Operator, before: OperatorDemand | None, need: Need
@@ -152,7 +133,7 @@ class Adaptive:
         """Nobody has seen it work: what it had, or was declared, or an even part of the cluster."""
         count, why = operator.parallelism, "it never executed a row: an even part of the cluster"
         everyone = sum(o.parallelism for t in now.topologies for o in t.operators)
-        share = min(sum(n.cpu_pct for n in now.nodes) / max(1, everyone), need.limit_pct)
+        share = min(now.cluster_cpu_pct / max(1, everyone), need.limit_pct)
         if operator.cpu_pct is not None:
             share, why = min(operator.cpu_pct, need.limit_pct), "it never executed a row: as declared"
         shares = (share,) * count
@@ -162,29 +143,38 @@ class Adaptive:
         return OperatorDemand(topology, operator.name, count, shares, (0.0,) * count, count, reason)
 
 
-def _fitted(order: list[OperatorDemand], now: Snapshot) -> tuple[OperatorDemand, ...]:
+def _over(degree: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for as many instances as there will be: nobody knows how rows fall on new ones, so evenly."""
+    return values if degree == len(values) else np.full(degree, float(values.sum()) / degree)
+
+
+def _fitted(order: list[_Sized], now: Snapshot) -> tuple[OperatorDemand, ...]:
     """The demands with shares that fit the cluster's nodes."""
+    demands = [sized.demand for sized in order]
     if not order or not now.nodes:
-        return tuple(order)
-    needed = np.concatenate([_column(o.held_pct) for o in order])
-    comfortable = np.concatenate([_column(o.shares_pct) for o in order])
-    level = np.repeat([now.topology(o.topology).level for o in order], [o.parallelism for o in order])
-    shares, part = fit_to_nodes(needed, comfortable, level, now.nodes)
+        return tuple(demands)
+    count = [o.parallelism for o in demands]
+    number = {t.name: i for i, t in enumerate(now.topologies)}
+    comfortable = np.concatenate([np.array(o.shares_pct) for o in demands])
+    shares, part = fit_to_nodes(
+        needed=np.concatenate([sized.needed_pct for sized in order]),
+        held=np.concatenate([np.array(o.held_pct) for o in demands]),
+        comfortable=comfortable,
+        level=np.repeat([now.topology(o.topology).level for o in demands], count),
+        owner=np.repeat([number[o.topology] for o in demands], count),
+        nodes=now.nodes,
+    )
     if np.array_equal(shares, comfortable):
-        return tuple(order)
+        return tuple(demands)
+    why = "headroom given up to fit the cluster" if part == 1.0 else f"the cluster holds {part:.0%} of what is needed"
     found, start = [], 0
-    for o in order:
+    for o in demands:
         mine = tuple(shares[start : start + o.parallelism].tolist())
         start += o.parallelism
-        why = (
-            "headroom given up to fit the cluster" if part == 1.0 else f"the cluster holds {part:.0%} of what is needed"
-        )
-        numbers = dict(o.reason.numbers) if o.reason else {}
-        numbers["share_pct"] = float(sum(mine))
+        numbers = {**(o.reason.numbers if o.reason else {}), "share_pct": float(sum(mine))}
         reason = Reason(f"{o.topology}/{o.operator}", f"{o.reason.why if o.reason else ''}; {why}", numbers)
-        found.append(replace(o, shares_pct=mine, reason=reason))
+        # Hard limits that add up to a full cluster waste what one leaves while another waits; so where all are short,
+        # shares are what each is due, and limits stay what would be comfortable: who has work may use what is left.
+        ceilings = o.shares_pct if part < 1.0 else ()
+        found.append(replace(o, shares_pct=mine, ceilings_pct=ceilings, reason=reason))
     return tuple(found)
-
-
-def _column(values: tuple[float, ...]) -> NDArray[np.float64]:
-    return np.array(values, dtype=np.float64)

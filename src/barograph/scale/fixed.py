@@ -21,12 +21,14 @@ Key = tuple[str, str]
 class Fixed:
     """shares_pct: of one instance, by (topology, operator). every_pct: of all that are not in it.
 
-    Where neither is given the user's declaration counts (``Operator.cpu_pct``), and where there is none, all that one
-    instance can use. enforced: whether the shares are limits, or only what placers reckon with, as under R-Storm.
+    Where neither is given the user's declaration counts (``Operator.cpu_pct``), and where there is none,
+    undeclared_pct, or if that is None all that one instance can use. enforced: whether the shares are limits, or only
+    what placers reckon with, as under R-Storm.
     """
 
     shares_pct: Mapping[Key, float] = field(default_factory=dict)
     every_pct: float | None = None
+    undeclared_pct: float | None = None
     enforced: bool = True
 
     def __post_init__(self) -> None:
@@ -42,8 +44,9 @@ class Fixed:
             for operator in topology.operators:
                 given = self.shares_pct.get((topology.name, operator.name), self.every_pct)
                 declared = operator.cpu_pct if given is None else given
-                share = limit if declared is None else min(declared, limit)
-                why = "fixed for the run" if declared is not None else "nothing was given: all one instance can use"
+                undeclared = limit if self.undeclared_pct is None else self.undeclared_pct
+                share = min(undeclared if declared is None else declared, limit)
+                why = "fixed for the run" if declared is not None else "nothing was given or declared"
                 count = operator.parallelism
                 reason = Reason(f"{topology.name}/{operator.name}", why, {"share_pct": share})
                 held = (share,) * count

@@ -15,22 +15,25 @@ from barograph.scale.rest import changed_within
 class Need:
     """What one operator has to do in the coming cycle.
 
-    arriving: rows expected to be sent to it. rows: to be executed by each instance. backlog: rows waiting now.
+    arriving: rows expected to be sent to it. rows: to be executed by each instance. sure_rows: the same with a margin
+    for how far off the forecast may be. backlog: rows waiting now.
     lasting_rows: as ``rows``, but with the backlog spread over a longer time: what instances are counted for, so that
     the backlog of one pause does not call for the next change.
     kappa_s: CPU seconds of a row, None where nobody has seen it work. service_s: seconds a row keeps an instance busy.
-    limit_pct: the most one instance can use. cluster_pct: the CPU of all nodes. by_key: whether rows may fall unevenly.
+    limit_pct: the most one instance can use. free_pct: CPU that more instances could use.
+    by_key: whether rows may fall unevenly.
     """
 
     arriving: float
     rows: NDArray[np.float64]
+    sure_rows: NDArray[np.float64]
     lasting_rows: NDArray[np.float64]
     backlog: float
     kappa_s: float | None
     service_s: float
     cycle_s: float
     limit_pct: float
-    cluster_pct: float
+    free_pct: float
     utilisation: float
     low: float
     by_key: bool
@@ -38,7 +41,14 @@ class Need:
     @property
     def r_pct(self) -> NDArray[np.float64]:
         """CPU each instance needs, in per cent of a core."""
-        needed: NDArray[np.float64] = 100.0 * self.rows * (self.kappa_s or 0.0) / self.cycle_s
+        return self._pct(self.rows)
+
+    @property
+    def sure_pct(self) -> NDArray[np.float64]:
+        return self._pct(self.sure_rows)
+
+    def _pct(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        needed: NDArray[np.float64] = 100.0 * rows * (self.kappa_s or 0.0) / self.cycle_s
         return needed
 
     def capacity_rows(self, instances: int) -> float:
@@ -67,7 +77,7 @@ class Need:
         if self.load > self.utilisation and self.waits:
             return max(present, self.comfortable), "instances wait more than CPU can help"
         if self.load > self.utilisation:
-            useful = max(1, ceil(self.cluster_pct / self.limit_pct))  # more could not be fed
+            useful = ceil(self.free_pct / self.limit_pct)  # more could not be fed
             return max(present, min(self.comfortable, useful)), "a share would pass what one instance can use"
         hottest = float(self.lasting_rows.max()) / (self.capacity_rows(1) * self.utilisation)
         if self.by_key and hottest > 1 and present > 1:
@@ -81,7 +91,7 @@ class Need:
 class Growth:
     """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision."""
 
-    now: Snapshot
+    now: Snapshot = field(repr=False)
     free_seats: int
     resting: Mapping[str, bool]
     history: Sequence[Cycle] = field(repr=False)

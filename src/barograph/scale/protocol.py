@@ -20,7 +20,7 @@ class Scaler(Protocol):
 
 def instance_limit_pct(now: Snapshot) -> float:
     """The most one instance can use: one core, or what the largest node gives if that is less."""
-    return min(100.0, max((n.cpu_pct for n in now.nodes), default=100.0))
+    return min(100.0, now.largest_node_pct)
 
 
 def total_seats(now: Snapshot) -> int | None:
@@ -35,7 +35,7 @@ def total_seats(now: Snapshot) -> int | None:
 def most_instances(now: Snapshot) -> int:
     """How many instances an operator may have where nobody says: no more than there are seats, nor than a cluster of
     that size could feed, even if each waits most of its time."""
-    cores = ceil(sum(n.cpu_pct for n in now.nodes) / 100.0)
+    cores = ceil(now.cluster_cpu_pct / 100.0)
     seats = total_seats(now)
     useful = max(1, cores) * INSTANCES_PER_CORE
     return useful if seats is None else min(useful, max(1, seats))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from barograph.model import Cycle, Frame, Snapshot
 from barograph.model.frame import NOTHING
 
-_NEAR_LIMIT = 0.85  # this close to its share an instance counts as throttled
+_NEAR_LIMIT = 0.5  # who uses that part of its share while busy may well be throttled now and then
 _FULL_NODE = 0.9
 
 

@@ -1,0 +1,95 @@
+"""What each operator has to do in the coming cycle, for the adaptive scaler: by forecast, parents, backlog and cost.
+
+Asked operator by operator in topological order; what an operator will pass on follows the size it was then given.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
+from barograph.scale.instances import Need
+from barograph.scale.protocol import instance_limit_pct
+from barograph.scale.service import busy_s_per_row
+from barograph.scale.skew import backlog_rows, may_be_skewed, parts_of_arrivals
+
+
+class Needs:
+    """Made anew for every decision."""
+
+    def __init__(
+        self,
+        history: Sequence[Cycle],
+        frame: Frame,
+        forecast: Forecast,
+        *,
+        phi: int,
+        catch_up_cycles: float,
+        lasting_cycles: float,
+        margin: float,
+        utilisation: float,
+        low: float,
+    ) -> None:
+        self.history, self.frame, self.forecast = history, frame, forecast
+        self.phi, self.margin, self.utilisation, self.low = phi, margin, utilisation, low
+        self.catch_up_cycles, self.lasting_cycles = catch_up_cycles, lasting_cycles
+        self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
+        self.parents = self._parents()
+        self.passing: dict[int, float] = {}  # rows each operator will execute in the coming cycle
+        # Where all together need nearly what there is, more instances of one could only take from the others.
+        now = frame.snapshots[-1]
+        self.free_pct = now.cluster_cpu_pct if self._asked_pct() <= utilisation * now.cluster_cpu_pct else 0.0
+
+    def _parents(self) -> dict[int, list[tuple[int, float]]]:
+        """Of each operator its parents, and rows sent to it per row they execute."""
+        found: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        links = self.frame.links
+        if links:
+            executed = self.frame.column("executed")[:, [link.parent for link in links]]
+            passed = np.nan_to_num(ratio_of_sums(self.frame.sent, executed, self.phi)).tolist()
+            for link, ratio in zip(links, passed, strict=True):
+                found[link.child].append((link.parent, ratio))
+        return found
+
+    def _asked_pct(self) -> float:
+        """CPU that all operators together are about to need in the long run, were none of them held up by another."""
+        backlog = (np.maximum(self.frame.column("pending")[-1], 0.0) / self.lasting_cycles).tolist()
+        rows: list[float] = []
+        for i, key in enumerate(self.frame.keys):
+            expected = self.forecast.of(*key)
+            sent = sum(rows[p] * ratio for p, ratio in self.parents[i])
+            rows.append(max(expected.arrived if expected else 0.0, sent) + backlog[i])
+        return 100.0 * float(np.nan_to_num(self.kappa) @ np.array(rows)) / float(self.frame.cycle_s[-1])
+
+    def of(self, topology: Topology, operator: Operator) -> Need:
+        """What the operator has to do, instance by instance. Its parents must have been asked for before."""
+        key, now, count = (topology.name, operator.name), self.frame.snapshots[-1], operator.parallelism
+        i = self.frame.position[key]
+        expected = self.forecast.of(*key)
+        sent = sum(self.passing[p] * ratio for p, ratio in self.parents[i])
+        arriving = max(expected.arrived if expected else 0.0, sent)
+        surely = max(arriving, expected.arrived + self.margin * expected.error_rows if expected else 0.0)
+        parts = parts_of_arrivals(self.frame, topology, operator.name, count, self.phi)
+        backlog = backlog_rows(self.frame, topology.name, operator.name, count)
+        kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
+        return Need(
+            arriving=arriving,
+            rows=arriving * parts + backlog / self.catch_up_cycles,
+            sure_rows=surely * parts + backlog / self.catch_up_cycles,
+            lasting_rows=arriving * parts + backlog / self.lasting_cycles,
+            backlog=float(backlog.sum()),
+            kappa_s=kappa_s,
+            service_s=0.0 if kappa_s is None else busy_s_per_row(self.history, self.frame, key, kappa_s, self.phi),
+            cycle_s=now.cycle_s,
+            limit_pct=instance_limit_pct(now),
+            free_pct=self.free_pct,
+            utilisation=self.utilisation,
+            low=self.low,
+            by_key=may_be_skewed(topology, operator.name),
+        )
+
+    def passes_on(self, topology: Topology, operator: Operator, need: Need, degree: int) -> None:
+        """Tell what size the operator was given: its children get what it can do then."""
+        i = self.frame.position[topology.name, operator.name]
+        self.passing[i] = min(float(need.rows.sum()), need.capacity_rows(degree))
