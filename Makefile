@@ -7,7 +7,7 @@ ONLY ?=
 
 .PHONY: demo test test-all check bench setup clean
 
-setup: $(VENV)/.ready $(JAR)
+setup: $(VENV)/.ready $(JAR) $(VENV)/.prepared
 
 # --no-build-isolation: the build needs pyspark, which is 450 MB; once is enough.
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py
@@ -18,6 +18,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt setup.py
 
 $(JAR): $(VENV)/.ready $(wildcard jvm/*.scala) jvm/compile.py
 	$(BIN)/python jvm/compile.py $@
+
+# A class archive halves the start of Spark's daemons; a Java that cannot make one works without.
+$(VENV)/.prepared: $(VENV)/.ready
+	-$(BIN)/barograph cluster prepare
+	touch $@
 
 demo: setup
 	$(BIN)/python -m barograph.experiments.demo

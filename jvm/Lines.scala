@@ -46,6 +46,11 @@ final class Lines(shape: LineShape) {
     (at - Platform.BYTE_ARRAY_OFFSET).toInt - 1 // every word carries a blank behind it
   }
 
+  def line(partition: Int, k: Long): String = {
+    val buffer = newBuffer()
+    new String(buffer, 0, write(seedOf(partition), k, buffer), "US-ASCII")
+  }
+
   /** Rows of numbers: the rank, from 0, of the first word the line would have. */
   def number(partitionSeed: Long, k: Long): Long =
     words.table((SplitMix64.draw(partitionSeed, k * drawsPerLine) & 0xffffL).toInt)

@@ -26,6 +26,8 @@ final class Load private (
     counts
   }
 
+  override def toString: String = s"${startS.length} segments"
+
   /** When row g falls due, in seconds; infinite where it never does. */
   def dueS(row: Long): Double = {
     val g = row.toDouble

@@ -45,7 +45,10 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
   @volatile private var planned = committed
   @volatile private var closeS = replay.closeS
 
-  /** Rows due at or after that many seconds of the load shall not exist: from the next epoch on. */
+  /**
+   * Rows due at or after that many seconds of the load shall not exist: from the next epoch on.
+   * What was read before stays read. Not noted in the checkpoint: a restart goes by the option close_s.
+   */
   def close(atLoadSeconds: Double): Unit = closeS = Some(closeS.fold(atLoadSeconds)(Math.min(_, atLoadSeconds)))
 
   private def end(partition: Int): Long = replay.end(partition, closeS)
@@ -99,7 +102,9 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
 
   /** Backlog: rows due less rows read, as of now. drained: the source is closed and all its rows are read. */
   override def metrics(latestConsumed: Optional[Offset]): util.Map[String, String] = {
-    val read = latestConsumed.map[Seq[Long]](ReplayOffset.of(_).k).orElse(readRows)
+    // Asked when a batch is done; the commit of the last micro-batch would come with the next one's data only.
+    latestConsumed.ifPresent(offset => committed = ReplayOffset.of(offset))
+    val read = readRows
     val due = dueRows(System.currentTimeMillis())
     Map(
       "due_rows" -> due.sum.toString,
@@ -109,7 +114,7 @@ final class ReplayStream private (val replay: Replay, val startMs: Long, val che
       "start_ms" -> startMs.toString).asJava
   }
 
-  override def toString: String = s"replay[${replay.partitions} partitions, ${replay.segments}]"
+  override def toString: String = replay.toString
 }
 
 object ReplayStream {

@@ -1,3 +1,27 @@
 """Barograph: an adaptive online scheduler for stream topologies on Spark."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barograph.naming import named
+
+if TYPE_CHECKING:  # Spark is imported when a query is started, not before
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from barograph.engines.spark.supervise import Supervised
+
+__all__ = ["__version__", "named", "start"]
 __version__ = "0.1.0"
+
+
+def start(build: "Callable[[], DataStreamWriter]", checkpoint: str | None = None) -> "Supervised":
+    """Start a query and keep it alive: it is started again from its checkpoint whenever an executor or a node dies.
+
+    ``build`` returns the query as a DataStreamWriter that is not started yet; it is called again for each life. The
+    checkpoint is the writer's own ``checkpointLocation`` unless one is given here. The handle is used like the one
+    that ``DataStreamWriter.start()`` returns. The session needs the settings that ``barograph conf`` prints; other
+    processes see the query with ``barograph status``.
+    """
+    from barograph.engines.spark.application import supervisor_of_session
+
+    return supervisor_of_session().start(build, checkpoint)

@@ -1,4 +1,7 @@
+import json
 import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from barograph.model import BadInput, Schedule, Segment
 from barograph.model.schedule import NEVER_MS, decode, encode
 
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "replay.json").read_text())
 rates = st.one_of(st.just(0.0), st.floats(0.1, 1e6))
 
 
@@ -94,3 +98,8 @@ def test_text_keeps_every_digit(schedule: Schedule) -> None:
 def test_bad_text_is_refused(text: str) -> None:
     with pytest.raises(BadInput):
         decode(text)
+
+
+@pytest.mark.parametrize("v", VECTORS["due"], ids=lambda v: f"{v['segments'][:40]} {v['partition']}/{v['k']}")
+def test_due_times_are_those_of_the_vectors(v: dict[str, Any]) -> None:
+    assert Schedule(decode(v["segments"])).due_ms(v["partition"], v["k"], v["partitions"]) == v["due_ms"]

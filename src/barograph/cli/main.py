@@ -14,8 +14,14 @@ from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
 COMMANDS: dict[str, str] = {
+    "run": "run a workload on Spark under a load and judge it exactly",
+    "status": "what runs: topologies, instances by node, rates, latency, backlog",
+    "conf": "the settings that give any Spark application Barograph",
+    "doctor": "whether this machine has what Barograph needs",
+    "cluster": "start, show and end a small Spark cluster on this machine",
     "allot": "how SPS or DPS shares out too few nodes",
     "plan": "where a policy would place a recorded cluster",
+    "sim": "a scenario under a policy, simulated",
     "policies": "every policy, what it does and whose it is",
 }
 

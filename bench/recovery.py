@@ -1,0 +1,109 @@
+"""What a kill -9 of an executor costs: ten kills, by epoch length 5, 20 and 60 s.
+
+JSON: per epoch length ``down_s`` (from the kill to the first row out, which is a replayed one), ``pause_s`` (the
+longest pause of the output around it), ``replayed_rows``, ``catch_up_s`` (from the first row out until the backlog is
+gone) as median, worst and count; ``parts_s``: medians of ``notice`` (until the query's end is known), ``start`` (until
+its next life is planned), ``launch`` (until its last instance runs), ``first_row``. ``exact``: no row lost or counted
+twice over all kills. Bar: median down time 2 s.
+"""
+
+import statistics
+import sys
+import time
+from itertools import pairwise
+
+from barograph.engines.spark.nodes import kill_executor
+from barograph.engines.spark.supervise import Supervised
+from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
+from barograph.experiments.warm import warm_up
+from bench._figures import Bar, figures, finish
+
+KILLS = {5.0: 3, 20.0: 4, 60.0: 3}
+RATE = 400
+Parts = dict[str, float]
+
+
+def main() -> int:
+    result: dict[str, object] = {}
+    found: list[Parts] = []
+    exact = True
+    with open_stage() as stage:
+        warm_up(stage.spark, PARALLELISM)
+        one_query(stage, 60.0, 1)  # the first death of an application loads classes that later ones have
+        for epoch_s, kills in KILLS.items():
+            deaths, was_exact = one_query(stage, epoch_s, kills)
+            exact = exact and was_exact
+            found += deaths
+            result[f"epoch_{epoch_s:g}s"] = summary(deaths)
+    result["exact"] = exact
+    bars = [
+        Bar("median down time, s", statistics.median(p["down"] for p in found), at_most=2.0),
+        Bar("exact", float(exact), at_least=1.0),
+    ]
+    return finish(result, bars)
+
+
+def one_query(stage: Stage, epoch_s: float, kills: int) -> tuple[list[Parts], bool]:
+    with stage.wordcount(f"epoch-{epoch_s:g}", rate=RATE, epoch_s=epoch_s, supervised=True) as counting:
+        found = [one_kill(stage, counting, k, epoch_s) for k in range(kills)]
+        return found, counting.verdict().exact
+
+
+def one_kill(stage: Stage, counting: Counting, earlier: int, epoch_s: float) -> Parts:
+    """In the middle of an epoch, when all executors are there."""
+    query = counting.query
+    assert isinstance(query, Supervised)
+    counting.settle(lambda: len(stage.engine.living()[0]) == stage.cluster.settings.nodes, 120.0)
+    begun = stage.engine.sight.present(counting.name)
+    assert begun is not None
+    counting.settle(lambda: time.time() * 1000 > begun.planned_ms + epoch_s * 500 and bool(counting.executors()), 120.0)
+    executor = counting.executors()["count/1"]
+    node = next(w.slot.node for w in stage.engine.workers() if w.executor == executor)
+    killed_ms = time.time() * 1000
+    kill_executor(stage.cluster.run, node, executor)
+    counting.settle(lambda: len(query.restarts) > earlier, 120.0)
+    after = stage.engine.sight.present(counting.name)
+    assert after is not None
+    restart = query.restarts[-1]
+    caught_up_ms = await_caught_up(counting)
+    tenths = [t * 10 for t in sorted(stage.engine.output(counting.name)) if t * 10 > killed_ms - 500]
+    pause_ms, first_ms = max((b - a, b) for a, b in pairwise(tenths))
+    started_ms = max(life.started_ms for life in after.lives.values())
+    parts = {
+        "down": (first_ms - killed_ms) / 1000,
+        "pause": pause_ms / 1000,
+        "replayed": float(restart.rows.read),
+        "catch_up": (caught_up_ms - first_ms) / 1000,
+        "notice": (restart.at_ms - killed_ms) / 1000,
+        "start": (after.planned_ms - restart.at_ms) / 1000,
+        "launch": (started_ms - after.planned_ms) / 1000,
+        "first_row": (first_ms - started_ms) / 1000,
+    }
+    print(f"epoch {epoch_s:g} s: {', '.join(f'{k} {v:.2f}' for k, v in parts.items())}", file=sys.stderr, flush=True)
+    return parts
+
+
+def await_caught_up(counting: Counting) -> float:
+    """When rows leave no faster than they fall due: the backlog is gone. Milliseconds since 1970."""
+    words_s = RATE * counting.replay.lines.words_per_line
+
+    def caught_up() -> bool:
+        output, now = counting.stage.engine.output(counting.name), int(time.time() * 100) - 50
+        recent = sum(output.get(t, 0) for t in range(now - 100, now))
+        return 0 < recent < 1.2 * words_s
+
+    counting.settle(caught_up, 120.0)
+    return time.time() * 1000 - 1000  # the second that was looked at
+
+
+def summary(deaths: list[Parts]) -> dict[str, object]:
+    return {
+        "down_s": figures([p["down"] for p in deaths]),
+        "pause_s": figures([p["pause"] for p in deaths]),
+        "replayed_rows": figures([p["replayed"] for p in deaths]),
+        "catch_up_s": figures([p["catch_up"] for p in deaths]),
+        "parts_s": {
+            name: round(statistics.median(p[name] for p in deaths), 3)
+            for name in ("notice", "start", "launch", "first_row")
+        },
+    }

@@ -1,0 +1,43 @@
+"""Counts words of a stream, as in Spark's Structured Streaming guide, in real-time mode; Barograph keeps it alive.
+
+    spark-submit $(barograph conf) examples/structured_word_count.py CHECKPOINT
+    spark-submit $(barograph conf) examples/structured_word_count.py CHECKPOINT localhost:9092 lines
+
+Without a Kafka broker and topic the lines come from Barograph's replay source: 200 a second. The lines that Barograph
+adds to the program are marked.
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import explode, split
+
+import barograph  # added
+
+checkpoint = sys.argv[1]
+
+spark = SparkSession.builder.appName("StructuredWordCount").getOrCreate()
+
+# Create DataFrame representing the stream of input lines
+if len(sys.argv) == 4:
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", sys.argv[2])
+    lines = source.option("subscribe", sys.argv[3]).load().selectExpr("CAST(value AS STRING)")
+else:
+    source = spark.readStream.format("org.apache.spark.barograph.ReplaySource")
+    lines = source.option("segments", "0.0:1.0:200.0:200.0").option("partitions", "2").load().select("value")
+
+# Split the lines into words
+words = lines.select(explode(split(lines.value, " ")).alias("word"))
+
+# Generate running word count
+word_counts = words.groupBy("word").count()
+
+# Start running the query that prints the running counts to the console
+query = barograph.start(  # added
+    lambda: word_counts.writeStream.outputMode("update")  # added
+    .format("console")
+    .option("checkpointLocation", checkpoint)
+    .trigger(realTime="5 seconds")
+)  # added
+
+query.awaitTermination()

@@ -1,0 +1,68 @@
+/** Every call into private parts of Spark is in this file, so that the next Spark version breaks one file. */
+package org.apache.spark.sql.barograph {
+
+  import scala.jdk.CollectionConverters._
+
+  import org.apache.spark.sql.SparkSession
+  import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+
+  object SqlInternals {
+    /** The running queries of the application, whichever session started them. */
+    def activeQueries(session: SparkSession): Seq[StreamExecution] =
+      session.asInstanceOf[ClassicSession].sharedState.activeStreamingQueries.values().asScala.toSeq.collect {
+        case query: StreamExecution => query
+      }
+  }
+}
+
+package org.apache.spark.barograph {
+
+  import java.util.concurrent.Semaphore
+
+  import org.apache.spark.{SparkContext, SparkEnv}
+  import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.shuffle.ShuffleWriter
+  import org.apache.spark.sql.SparkSession
+  import org.apache.spark.sql.barograph.SqlInternals
+  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+
+  private[barograph] object SparkInternals {
+
+    /** Local properties that the stream thread sets before it plans an epoch. */
+    val QueryIdProperty = "sql.streaming.queryId"
+    val EpochProperty = "streaming.sql.batchId"
+    val RunIdProperty = "spark.jobGroup.id"
+
+    def context(session: SparkSession): SparkContext = session.sparkContext
+
+    def activeQueries(session: SparkSession): Seq[StreamExecution] = SqlInternals.activeQueries(session)
+
+    /** Executors that may be given tasks now; in local mode the driver itself. */
+    def liveExecutors(context: SparkContext): Set[String] =
+      if (context.isLocal) Set(SparkContext.DRIVER_IDENTIFIER) else context.getExecutorIds().toSet
+
+    /**
+     * A streaming shuffle writer waits for room downstream on one semaphore, which is private. Another one in its place,
+     * before the first row, tells how long. Without this the time would have to be taken around every row.
+     */
+    def replaceRoom(writer: ShuffleWriter[_, _], another: Semaphore => Semaphore): Unit = {
+      val field = writer.getClass.getDeclaredFields.find(_.getType == classOf[Semaphore]).getOrElse(
+        throw new IllegalStateException(s"${writer.getClass.getName} has no semaphore: not the Spark this plug-in is for"))
+      field.setAccessible(true)
+      field.set(writer, another(field.get(writer).asInstanceOf[Semaphore]))
+    }
+
+    /** A mailbox for orders in this executor. The driver answers over the connection the executor opened. */
+    def mailbox(name: String)(take: Orders => Unit): RpcEndpointRef = {
+      val env: RpcEnv = SparkEnv.get.rpcEnv
+      env.setupEndpoint(name, new ThreadSafeRpcEndpoint {
+        override val rpcEnv: RpcEnv = env
+        override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
+        override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+          case AreYouThere => context.reply(true)
+        }
+      })
+    }
+  }
+}

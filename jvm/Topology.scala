@@ -1,0 +1,17 @@
+package org.apache.spark.barograph
+
+/** An operator as the planner sees it: a stage of the query. fixedBecause says why its parallelism cannot change. */
+final case class OperatorSketch(
+    name: String,
+    parallelism: Int,
+    source: Boolean,
+    sink: Boolean,
+    stateful: Boolean,
+    fixedBecause: String)
+
+final case class EdgeSketch(source: String, target: String, grouping: String)
+
+final case class TopologySketch(operators: Seq[OperatorSketch], edges: Seq[EdgeSketch]) {
+  def parallelism(operator: String): Int = operators.find(_.name == operator).map(_.parallelism).getOrElse(0)
+  def instances: Seq[(String, Int)] = operators.flatMap(o => (0 until o.parallelism).map(o.name -> _))
+}

@@ -1,0 +1,101 @@
+"""Run a workload on a real Spark cluster under a load, act on it while it runs, and judge the result exactly.
+
+Without --master a small cluster is started on this machine and ended with the run. The load is in lines a second:
+
+  constant 2000                              the same all the time
+  steps 0s=500 60s=2500 120s=500             each rate holds until the next point
+  ramp 0s=500 60s=2500                       straight between the points, the last one holds
+  onoff high=80 low=40 share=0.5 period=60s  high for that share of each period
+  random 1..25 x200 every 10s seed=7         a whole number drawn anew, times 200
+  trace FILE                                 lines of seconds,rate
+
+Actions, any number of times; those for one second share one cut:
+
+  --at '20:move count/1=node-2'  --at '30:scale split=4'  --at '40:cut'
+  --at '20:kill executor@node-2' --at '30:kill node@node-2' --at '40:start node@node-2'  --at '50:kill driver'
+
+What is killed (with -9) comes back: the query from its checkpoint, an executor, a node unless a later action starts it,
+the driver.
+
+At --seconds the source closes, what is left is drained and committed, and every word's count and checksum are read
+back from the checkpoint and compared with what the source made. Exit code 0 when every row was counted once and
+every action was done, 1 when not, 2 for input that cannot be.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from barograph.model import BadInput, Load
+from barograph.model.load import parse_duration_s
+
+HELP = "run a workload on Spark and judge it exactly"
+WORKLOADS = ("wordcount",)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
+    parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
+    parser.add_argument("--node-cpu", type=float, default=0.6, help="cores each node gives (default %(default)s)")
+    parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
+    parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
+    parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="when the source closes (default %(default)s)")
+    parser.add_argument("--load", default="constant 1000", help="lines a second, see above (default '%(default)s')")
+    parser.add_argument("--parallelism", default="", help="for example source=2,split=2,count=3, which is the default")
+    parser.add_argument("--epoch", default="60s", help="an epoch's length if nobody cuts it (default %(default)s)")
+    parser.add_argument("--checkpoint", type=Path, help="an empty folder that is kept (default: a temporary one)")
+    parser.add_argument("--master", help="spark://HOST:PORT of a cluster that runs, see 'barograph cluster'")
+    parser.add_argument("--at", action="append", default=[], metavar="SECONDS:ACTION", help="act while it runs")
+    parser.add_argument("--drain", default="120s", help="how long draining may take (default %(default)s)")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.workload not in WORKLOADS:
+        raise BadInput(f"there is no workload {args.workload!r}; there is {', '.join(WORKLOADS)}")
+    load = Load.parse(args.load)
+    epoch_s, drain_s = parse_duration_s(args.epoch), parse_duration_s(args.drain)
+
+    # Spark is imported only now: bad words above are told at once.
+    from barograph.engines.spark.settings import ClusterSettings
+    from barograph.experiments.actions import parse_action
+    from barograph.experiments.live import Table
+    from barograph.experiments.relay import run_it
+    from barograph.experiments.run import RunSettings
+    from barograph.experiments.warm import RunFailed
+    from barograph.workloads import wordcount
+
+    settings = RunSettings(
+        load=load,
+        seconds=args.seconds,
+        parallelism={**wordcount.DEFAULT_PARALLELISM, **parse_parallelism(args.parallelism)},
+        epoch_s=epoch_s,
+        cluster=ClusterSettings(args.nodes, args.node_cpu, args.seats, args.executors, port=args.port),
+        master=args.master,
+        checkpoint=args.checkpoint,
+        actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
+        drain_s=drain_s,
+    )
+    table = Table(sys.stderr)
+    try:
+        report = run_it(settings, table.show, table.say)
+    except RunFailed as error:
+        print(f"barograph run: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(report.to_json(), indent=2) if args.format == "json" else report.summary())
+    return 0 if report.ok else 1
+
+
+def parse_parallelism(text: str) -> dict[str, int]:
+    """``source=2,split=4`` as a mapping."""
+    found: dict[str, int] = {}
+    for piece in filter(None, text.split(",")):
+        operator, equals, count = piece.partition("=")
+        if not equals or not count.isdecimal() or int(count) < 1:
+            raise BadInput(f"--parallelism {text!r}: {piece!r} is not OPERATOR=INSTANCES")
+        if operator in found:
+            raise BadInput(f"--parallelism {text!r} names {operator} twice")
+        found[operator] = int(count)
+    return found

@@ -1,0 +1,119 @@
+"""Simulate a scenario under a policy and print what it came to.
+
+    barograph sim --list
+    barograph sim wordcount-regular --policy adaptive
+    barograph sim my.toml --policy liu --option theta_pct=10 --seed 3 --format json
+
+SCENARIO is the name of one that ships (--list), or a TOML file; docs/simulator.md describes the files and the numbers.
+The same scenario, policy and seed give the same trace, to the byte; its hash is in the result. Policy ``none`` leaves
+everything as the scenario starts.
+"""
+
+import argparse
+import json
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from barograph.engines.sim import Result, find, read_calibration, shipped
+from barograph.model import BadInput
+from barograph.model.checks import require
+from barograph.policies import DEFAULT
+from barograph.rehearsal import rehearse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", nargs="?", metavar="SCENARIO")
+    parser.add_argument("--list", action="store_true", help="name the scenarios that ship")
+    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"default {DEFAULT}")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
+    parser.add_argument("--seed", default="0", metavar="N")
+    parser.add_argument("--grain", metavar="rows|flows", help="instead of the scenario's own")
+    parser.add_argument("--calibration", metavar="FILE", help="other constants than those that ship")
+    parser.add_argument("--trace", metavar="FILE", help="write one line of JSON for each cycle")
+    parser.add_argument("--format", default="table", metavar="json|table")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.list:
+        for name, title in shipped().items():
+            print(f"{name:<34} {title}")
+        return 0
+    require(args.scenario is not None, "name a SCENARIO; --list names those that ship")
+    require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
+    require(args.grain in (None, "rows", "flows"), f"--grain must be rows or flows, not {args.grain!r}")
+    require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
+    calibration = read_calibration(Path(args.calibration) if args.calibration else None)
+    scenario = find(args.scenario)
+    with ExitStack() as stack:
+        keep: Callable[[str], None] | None = None
+        if args.trace:
+            try:
+                file = stack.enter_context(Path(args.trace).open("w", encoding="utf-8"))
+            except OSError as error:
+                raise BadInput(f"the trace {args.trace!r} cannot be written: {error.strerror}") from None
+            keep = lambda line: print(line, file=file)  # noqa: E731
+        started = time.perf_counter()
+        found = rehearse(
+            scenario,
+            args.policy,
+            int(args.seed),
+            options=_options(args.option),
+            calibration=calibration,
+            grain=args.grain,
+            keep=keep,
+        )
+        wall_s = time.perf_counter() - started
+    report = {"policy": args.policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
+    report["times_real_time"] = round(found.simulated_s / wall_s, 1)
+    if args.format == "json":
+        print(json.dumps(report, indent=2))
+    else:
+        _table(args.policy, found, wall_s)
+    return 0
+
+
+def _options(texts: list[str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        require(bool(name and sign), f"--option {text!r} is not NAME=VALUE")
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found
+
+
+def _table(policy: str, found: Result, wall_s: float) -> None:
+    state = "" if found.calibrated else "  (uncalibrated)"
+    speed = found.simulated_s / wall_s
+    print(f"{found.scenario} under {policy}, seed {found.seed}, {found.grain}{state}")
+    lines = [
+        ("complete time, ms", _times(found.complete_time_ms)),
+        ("  from read, ms", _times(found.from_read_ms)),
+        ("rows completed", f"{found.completed_rows:,.0f}  ({found.throughput_rows_per_s:,.1f}/s)"),
+        ("late rows", f"{found.late_rows:,.0f}"),
+        ("lost rows", f"{found.lost_rows:,.0f}"),
+        ("replayed rows", f"{found.replayed_rows:,.0f}"),
+        ("CPU, s", f"allotted {found.cpu_allotted_s:,.0f}  used {found.cpu_used_s:,.0f}"),
+        ("nodes", f"mean {found.nodes_mean:.2f}  max {found.nodes_max}"),
+        ("moves", f"{found.moves} in {found.reconfigurations} reconfigurations"),
+        ("decisions", f"{found.decisions}, {found.refused} refused"),
+        ("simulated", f"{found.simulated_s:,.0f} s in {wall_s:.1f} s, {speed:,.0f} times real time"),
+        ("trace", found.trace_sha256[:16]),
+    ]
+    for name, value in lines:
+        print(f"  {name:<18} {value}")
+    if len(found.topologies) > 1:
+        for t in found.topologies:
+            print(f"  {t.name:<18} {_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s")
+    if found.lost_rows:
+        print("rows were lost: that is a fault of the simulator", file=sys.stderr)
+
+
+def _times(times: object) -> str:
+    return "  ".join(f"{n} {getattr(times, n):,.1f}" for n in ("mean", "p50", "p99", "max"))

@@ -1,0 +1,81 @@
+"""What runs: topologies, their instances by node, rates, latency, backlog, and what was started again.
+
+barograph status                 every driver of yours on this machine
+barograph status NAME            one: by the name of its cluster, of its application, or by its process id
+barograph status --watch         again every second until Ctrl-C
+
+It asks the drivers over their own sockets and changes nothing. What is not known is shown as -.
+"""
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from barograph.engines.spark.client import reachable
+from barograph.model import BadInput
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("which", nargs="?", metavar="RUN", help="which driver (default: all)")
+    parser.add_argument("--watch", action="store_true", help="again every second")
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def run(args: argparse.Namespace) -> int:
+    while True:
+        found = _found(args.which)
+        if args.format == "json":
+            print(json.dumps(found, indent=None if args.watch else 2), flush=True)
+        else:
+            clear = "\x1b[2J\x1b[H" if args.watch and sys.stdout.isatty() else ""
+            print(clear + ("\n\n".join(table(d) for d in found) or "nothing runs"), flush=True)
+        if not args.watch:
+            return 0
+        time.sleep(1.0)
+
+
+def _found(wanted: str | None) -> list[dict[str, Any]]:
+    found = []
+    for engine, status in reachable():
+        engine.close()
+        found.append(status)
+    if wanted is None:
+        return found
+    chosen = [d for d in found if wanted in (d["run"], d["app"], str(d["pid"]))]
+    if not chosen:
+        names = ", ".join(sorted({d["run"] or d["app"] for d in found}))
+        raise BadInput(f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": nothing runs"))
+    return chosen
+
+
+def table(status: dict[str, Any]) -> str:
+    lines = [f"{status['app']}  {status['master']}  pid {status['pid']}" + ("  FROZEN" if status["frozen"] else "")]
+    for t in status["topologies"]:
+        latency = t["latency_ms"]
+        lines.append(
+            f"  {t['name']}: {t['doing']}, epoch {t['epoch']}, in {_number(t['in_rows_s'])}/s, "
+            f"out {_number(t['out_rows_s'])}/s, backlog {_number(t['backlog_rows'])}, latency ms "
+            + (
+                "-"
+                if latency is None
+                else f"p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} max {latency['max']:.0f}"
+            )
+        )
+        for node in status["nodes"]:
+            used = (
+                "" if node["cpu_used_pct"] is None else f"  cpu {node['cpu_used_pct']:.0f} of {node['cpu_pct']:.0f} %"
+            )
+            alive = "" if node["executors"] else "  NO EXECUTOR"
+            lines.append(f"    {node['name']:<10} {' '.join(t['by_node'].get(node['name'], [])) or '-'}{used}{alive}")
+        lines += [
+            f"    died in epoch {r['epoch']}: {r['cause']}; down for {r['down_s']:.2f} s, "
+            f"{r['rows_replayed']:,} rows read again"
+            for r in t["restarts"]
+        ]
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"

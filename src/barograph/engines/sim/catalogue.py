@@ -1,0 +1,49 @@
+"""The scenarios that ship with the package, by name. A variant is written behind a slash: ``chain/stages-3``."""
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from barograph.engines.sim.read import parse_scenario, read_scenario, title, variants
+from barograph.engines.sim.recorded import scenario_of
+from barograph.engines.sim.scenario import Scenario
+from barograph.model import BadInput
+from barograph.recordings import read
+
+_RECORDING = "recording:"
+
+
+def shipped() -> dict[str, str]:
+    """Name -> title, variants right behind what they vary."""
+    found: dict[str, str] = {}
+    for name, text in sorted(_texts().items()):
+        found[name] = title(text, name)
+        for variant in variants(text, name):
+            found[f"{name}/{variant}"] = found[name]
+    return found
+
+
+def find(name: str) -> Scenario:
+    """A shipped scenario by its name, one in a file by its path (ending in .toml), or ``recording:CLUSTER``."""
+    if name.startswith(_RECORDING):
+        return scenario_of(read(None, name.removeprefix(_RECORDING)))
+    path, _, variant = name.partition(".toml")
+    if name.endswith(".toml") or (variant.startswith("/") and Path(path + ".toml").is_file()):
+        return read_scenario(Path(path + ".toml"), variant.removeprefix("/"))
+    base, _, variant = name.partition("/")
+    text = _texts().get(base)
+    if text is None:
+        raise BadInput(
+            f"there is no scenario {name!r}; barograph sim --list names those that ship, or name a .toml file"
+        )
+    return parse_scenario(text, base, variant)
+
+
+@cache
+def _texts() -> dict[str, str]:
+    folder = resources.files(__package__).joinpath("scenarios")
+    return {
+        entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    }

@@ -1,0 +1,135 @@
+"""What a plan changes, topology by topology, and how long each mode stops a topology for it. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from heapq import heapify, heapreplace
+
+from barograph.engines.sim.calibration import Calibration
+from barograph.model import Instance, MigrationMode, Move, Placement, Plan, Slot, Topology, Worker
+
+
+@dataclass(frozen=True)
+class Change:
+    """What holds for one topology once it has stopped for it. moves: of instances that live on, to another slot."""
+
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    moves: Mapping[Instance, Slot] = field(default_factory=dict)
+    level: int | None = None
+    mode: MigrationMode = MigrationMode.CUT
+
+    def __bool__(self) -> bool:
+        return bool(self.parallelism or self.moves or self.level is not None)
+
+
+def changes(plan: Plan, topologies: Iterable[Topology], placement: Placement) -> dict[str, Change]:
+    """Topology -> what the plan changes of it; a topology that it only cuts has an empty Change."""
+    found: dict[str, Change] = {}
+    moves: dict[str, dict[Instance, Slot]] = defaultdict(dict)
+    for instance, slot in plan.placement.slots.items():
+        if placement.get(instance) != slot:
+            moves[instance.topology][instance] = slot
+    for topology in topologies:
+        wanted = {r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name}
+        changed = {o: n for o, n in wanted.items() if topology.operator(o).parallelism != n}
+        if changed or topology.name in moves or topology.name in plan.cuts:
+            found[topology.name] = Change(changed, moves.get(topology.name, {}), None, plan.mode)
+    return found
+
+
+def after(change: Change, topology: Topology) -> Topology:
+    """The topology once the change holds. An operator's state stays, so each of fewer instances has more of it."""
+    operators = tuple(
+        replace(o, parallelism=n, state_mb=o.state_mb * o.parallelism / n)
+        if (n := change.parallelism.get(o.name, o.parallelism)) != o.parallelism
+        else o
+        for o in topology.operators
+    )
+    level = topology.level if change.level is None else change.level
+    return replace(topology, operators=operators, level=level)
+
+
+def house(
+    topology: Topology,
+    present: Mapping[Instance, Slot],
+    taken: Mapping[Slot, int],
+    change: Change,
+    workers: Mapping[Slot, Worker],
+) -> dict[Instance, Slot] | None:
+    """Where each instance of the topology is once the change holds; None where seats are missing.
+
+    present: where its instances are now. taken: how many seats of each worker other topologies have.
+    Whoever the plan does not place, and who is new or has lost its worker, goes where Spark's offers would put it:
+    to the worker with the most free seats; among equals node after node.
+    """
+    found: dict[Instance, Slot] = {}
+    homeless = []
+    for instance in topology.instances():
+        slot = change.moves.get(instance) or present.get(instance)
+        if slot is None or slot not in workers:
+            homeless.append(instance)
+        else:
+            found[instance] = slot
+    if homeless:
+        mine = Counter(found.values())
+        offers = [(taken.get(slot, 0) + mine[slot] - w.seats, slot.index, slot) for slot, w in workers.items()]
+        heapify(offers)
+        for instance in homeless:
+            if not offers or offers[0][0] >= 0:
+                return None
+            minus_free, index, slot = offers[0]
+            found[instance] = slot
+            heapreplace(offers, (minus_free + 1, index, slot))
+    return found
+
+
+def moved(before: Mapping[Instance, Slot], now: Mapping[Instance, Slot]) -> list[Move]:
+    return [Move(i, before.get(i), s) for i, s in now.items() if before.get(i) != s]
+
+
+def pause_s(
+    change: Change,
+    topology: Topology,
+    moves: Iterable[Move],
+    warm: set[tuple[str, str, Slot]],
+    calibration: Calibration,
+) -> float:
+    """How long the topology stands still, from its last row in flight to its first new one.
+
+    warm: (topology, operator, slot) that ran before. A worker loads the state of its new instances one after the
+    other; workers do it side by side. warm-cut has loaded it, and warmed the code, before. ``worker`` ends the epoch
+    before it replaces executors, so nothing is replayed.
+    """
+    mode = change.mode
+    pause = calibration.boundary_s
+    if mode is not MigrationMode.WARM_CUT:
+        load: dict[Slot, float] = defaultdict(float)
+        cold = False
+        for move in moves:
+            operator = topology.operator(move.instance.operator)
+            if move.target is None:
+                continue
+            cold = cold or (topology.name, operator.name, move.target) not in warm
+            if operator.stateful:
+                load[move.target] += state_load_s(operator.state_mb, calibration)
+        pause += max(load.values(), default=0.0) + (calibration.cold_start_s if cold else 0.0)
+    stateful = [o for o in topology.operators if o.stateful and o.name in change.parallelism]
+    for operator in stateful:
+        pause += calibration.repartition_s + operator.state_mb * operator.parallelism / calibration.repartition_mb_per_s
+    if stateful or mode is MigrationMode.RESTART_QUERY:
+        pause += calibration.query_restart_s
+    if mode is MigrationMode.RESTART_APP:
+        pause += calibration.app_restart_s
+    if mode is MigrationMode.WORKER:
+        pause += calibration.executor_start_s + calibration.query_restart_s
+    return pause
+
+
+def state_load_s(state_mb: float, calibration: Calibration) -> float:
+    return calibration.state_load_s + state_mb / calibration.state_load_mb_per_s
+
+
+def warm_up_s(change: Change, topology: Topology, calibration: Calibration) -> float:
+    """How long the targets of a warm-cut are prepared, while the topology runs on."""
+    states = [topology.operator(i.operator).state_mb for i in change.moves if topology.operator(i.operator).stateful]
+    return calibration.cold_start_s + sum(state_load_s(mb, calibration) for mb in states)

@@ -1,0 +1,111 @@
+"""A scenario from start to end with somebody who decides. Who that is, the simulator does not know."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from barograph.engines.sim.engine import Simulator
+from barograph.engines.sim.result import Result, result
+from barograph.engines.sim.scenario import Reassign
+from barograph.model import Instance, Outcome, Placement, Plan, Slot, Snapshot
+
+
+class Decider(Protocol):
+    """Asked once a cycle. ``told`` says what became of the plan before the next one is asked for."""
+
+    def plan(self, now: Snapshot) -> Plan: ...
+
+    def told(self, outcome: Outcome) -> None: ...
+
+
+class Nobody:
+    """The placement the scenario starts with, for the whole run."""
+
+    def plan(self, now: Snapshot) -> Plan:
+        return Plan(version=now.version)
+
+    def told(self, outcome: Outcome) -> None:
+        """Nothing was asked for."""
+
+
+def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None = None) -> Result:
+    """The first plan is what the topologies are submitted with: it costs nothing. Then one plan each cycle.
+
+    keep: gets each line of the trace. The trace has what was seen, decided and done in each cycle; its hash is in the
+    result, so that two runs can be compared without keeping either.
+    """
+    scenario = engine.scenario
+    trace = hashlib.sha256()
+    chance = np.random.default_rng([engine.seed, 7])
+    last_s = scenario.duration_s - 1e-9
+    reassign_s = scenario.reassign.every_s if scenario.reassign else None
+    _decide(engine, decider, trace, keep)
+    engine.start()
+    cycle = 1
+    while engine.now_s < last_s:
+        next_s = min(cycle * scenario.cycle_s, scenario.duration_s)
+        if scenario.reassign is not None and reassign_s is not None and reassign_s <= min(next_s, last_s):
+            engine.advance(max(0.0, reassign_s - engine.now_s))
+            engine.apply(_reassigned(engine, scenario.reassign, chance))
+            reassign_s += scenario.reassign.every_s
+            continue
+        engine.advance(max(0.0, next_s - engine.now_s))
+        _decide(engine, decider, trace, keep)
+        cycle = int(engine.now_s / scenario.cycle_s + 1e-9) + 1  # a cycle that a slow change ran over is left out
+    engine.close()
+    return result(engine, trace.hexdigest())
+
+
+def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Callable[[str], None] | None) -> None:
+    seen = engine.observe()
+    plan = decider.plan(seen)
+    outcome = engine.apply(plan)
+    decider.told(outcome)
+    engine.ledger.decisions += 1
+    line = json.dumps(_line(seen, outcome), separators=(",", ":"))
+    trace.update(line.encode() + b"\n")
+    if keep is not None:
+        keep(line)
+
+
+def _line(seen: Snapshot, outcome: Outcome) -> dict[str, object]:
+    operators = {}
+    for topology in seen.topologies:
+        for operator in topology.operators:
+            m = seen.metrics.of_operator(topology.name, operator.name)
+            numbers = [operator.parallelism, m.arrived, m.executed, m.emitted, m.pending, m.cpu_s]
+            operators[f"{topology.name}/{operator.name}"] = numbers
+    return {
+        "at_s": seen.at_s,
+        "version": seen.version,
+        "operators": operators,
+        "ended": [
+            [t.topology, t.epoch, t.completed_rows, t.late_rows, t.latency_due.mean if t.latency_due else None]
+            for t in seen.topology_metrics
+        ],
+        "done": list(outcome.done),
+        "refused": [f"{r.what}: {r.reason}" for r in outcome.refused],
+        "order_to_commit_s": outcome.order_to_commit_s,
+    }
+
+
+def _reassigned(engine: Simulator, wish: Reassign, chance: np.random.Generator) -> Plan:
+    """So many instances, drawn at random, each to another worker with a free seat, drawn at random."""
+    placement = engine.layout.placement
+    free = Counter({slot: worker.seats for slot, worker in engine.workers.items()})
+    free.subtract(placement.slots.values())
+    everyone = sorted(placement)
+    moves: dict[Instance, Slot] = {}
+    for number in chance.permutation(len(everyone)):
+        if len(moves) == wish.instances:
+            break
+        instance = everyone[number]
+        targets = sorted(s for s, seats in free.items() if seats > 0 and s != placement[instance])
+        if targets:
+            moves[instance] = targets[chance.integers(len(targets))]
+            free[moves[instance]] -= 1
+    return Plan(Placement(moves), mode=wish.mode)

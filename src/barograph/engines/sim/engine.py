@@ -1,0 +1,376 @@
+"""The simulated engine: the port of ``engines/port.py`` with a clock of its own.
+
+It decides nothing. Plans are checked by the same code as on Spark, then topologies stop, change and go on as the
+calibration says. ``advance`` lets time pass; ``apply`` returns when the plan is in effect, so time passes in it too.
+"""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from barograph.engines.check import refusals
+from barograph.engines.sim.calibration import Calibration, read_calibration
+from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
+from barograph.engines.sim.cpu import speeds
+from barograph.engines.sim.flows import FlowGrain
+from barograph.engines.sim.grain import Ended, Grain, Tally
+from barograph.engines.sim.layout import Floats, Layout
+from barograph.engines.sim.ledger import Ledger
+from barograph.engines.sim.life import Life, Phase
+from barograph.engines.sim.rows import RowGrain
+from barograph.engines.sim.scenario import Scenario
+from barograph.engines.sim.sight import snapshot
+from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, Slot, Snapshot, Topology, Worker
+
+_LEAST_SHARE_PCT = 1.0  # the kernel writes no smaller quota
+_MANY = 20  # topologies; from there on single ones do not get moments of their own
+_PATIENCE_S = 600.0  # apply gives up waiting for a topology that never drains
+
+
+class Simulator:
+    """A scenario that runs. Same scenario, same seed, same calls: the same numbers to the last bit."""
+
+    def __init__(
+        self, scenario: Scenario, seed: int = 0, calibration: Calibration | None = None, grain: str | None = None
+    ) -> None:
+        self.scenario = scenario
+        self.calibration = calibration or read_calibration()
+        self.seed = seed
+        self.now_s = 0.0
+        self.version = 0
+        self.started = False
+        self.topologies: list[Topology] = [w.topology for w in scenario.workloads]
+        self.number = {t.name: i for i, t in enumerate(self.topologies)}
+        self.workers = _all_workers(scenario)
+        self._lives = 0
+        self.lives = [Life(scenario.epoch_s) for _ in self.topologies]
+        self.shares_pct: dict[Instance, float] = {}
+        self._homes: dict[str, dict[Instance, Slot]] = {t.name: {} for t in self.topologies}
+        self._taken: Counter[Slot] = Counter()
+        self._whole = True  # everyone placed is on a live worker
+        self._warm: set[tuple[str, str, Slot]] = set()
+        self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
+        self._returns: list[tuple[float, Slot]] = []
+        self._levels = sorted(
+            ((c.at_s, t, c.level) for t, w in enumerate(scenario.workloads) for c in w.levels), key=lambda x: x[0]
+        )
+        self.layout = self._laid_out(self._first_placement())
+        self.grain_name = grain or scenario.grain
+        kind = RowGrain if self.grain_name == "rows" else FlowGrain
+        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
+        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
+        self.cycle_ended = Ended.empty(len(self.topologies), scenario.timeout_s)
+        self.observed_s = 0.0
+        self.ledger = Ledger(len(self.topologies), scenario.timeout_s)
+        self._reckon()
+
+    # the port
+
+    def observe(self) -> Snapshot:
+        self._flush()
+        self.grain.deliver(self.tally)
+        seen = snapshot(self)
+        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
+        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self.cycle_ended = Ended.empty(len(self.topologies), self.scenario.timeout_s)
+        self.observed_s = self.now_s
+        return seen
+
+    def apply(self, plan: Plan) -> Outcome:
+        refused = refusals(plan, self._present())
+        if refused:
+            self.ledger.refused += 1
+            return Outcome(refused=refused)
+        done = self._share_out(plan)
+        found = changes(plan, self.topologies, self._intended())
+        for name, change in found.items():
+            done += [f"scale {name}/{o}={n}" for o, n in change.parallelism.items()]
+            done += [f"move {i}={s}" for i, s in change.moves.items()]
+            done += [] if change else [f"cut {name}"]
+        if not found:
+            return Outcome(done=tuple(done))
+        if any(found.values()):
+            self.version += 1
+            self.ledger.reconfigurations += 1
+        ordered_s = self.now_s
+        if not self.started:
+            self._commit({self.number[name]: change for name, change in found.items()})
+            return Outcome(done=tuple(done), order_to_commit_s=0.0)
+        self._order(plan.mode, found)
+        if plan.mode is MigrationMode.BOUNDARY:
+            return Outcome(done=tuple(done))
+        waited = {self.number[name] for name in found}
+        give_up_s = self.now_s + _PATIENCE_S
+        while self.now_s < give_up_s:
+            self._happen()
+            if not any(self.lives[t].busy for t in waited):
+                break
+            self._turn(give_up_s)
+        return Outcome(done=tuple(done), order_to_commit_s=self.now_s - ordered_s)
+
+    # time
+
+    def start(self) -> None:
+        """From here on changes cost what they cost. What was applied before is what topologies were submitted with."""
+        if not self.started:
+            self.started = True
+            self.ledger.reconfigurations = 0
+
+    def advance(self, seconds: float) -> None:
+        self.start()
+        target_s = self.now_s + seconds
+        while self.now_s < target_s - 1e-9:
+            self._turn(target_s)
+
+    def close(self) -> None:
+        """Bring the ledger up to date; the run is over."""
+        self._flush()
+        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
+        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self.ledger.settle(self.now_s, 0.0, 0)
+
+    def _turn(self, target_s: float) -> None:
+        """One step of time, cut short where something happens."""
+        self._happen()
+        due = [target_s, self.now_s + self._step_s()]
+        due += [x.at_s for x in self._losses[:1]] + [x[0] for x in self._levels[:1]] + [x[0] for x in self._returns[:1]]
+        due += [w for life in self.lives if (w := life.wakes_s()) is not None]
+        to_s = min(x for x in due if x > self.now_s + 1e-9)
+        reading = [life.phase is Phase.RUNNING for life in self.lives]
+        running = [life.phase in (Phase.RUNNING, Phase.DRAINING) for life in self.lives]
+        wanted = self.grain.wanted(to_s - self.now_s)
+        speed = speeds(self._limit, wanted, self.layout.node_of, self._capacity, self.calibration.contention_loss)
+        completed = self.grain.step(self.now_s, to_s, speed, reading, running, self.tally)
+        self.ledger.passed(self.now_s, to_s, completed, self.lives)
+        self.now_s = to_s
+        for t, life in enumerate(self.lives):
+            if life.phase is Phase.DRAINING:
+                self._drained(t, life)
+
+    def _step_s(self) -> float:
+        step_s = self.scenario.step_s
+        return step_s / 4 if any(life.phase is Phase.DRAINING for life in self.lives) else step_s
+
+    def _drained(self, t: int, life: Life) -> None:
+        last_s = self.grain.drained(t, self.now_s)
+        if last_s is not None:
+            stop_s = max(last_s, life.since_s)
+            until_s = max(self.now_s, stop_s + self._pause_s(t, life.change))
+            life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
+
+    def _together(self, until_s: float) -> float:
+        """On a large cluster who goes on within the same step does so at its end, so that changes are made at once."""
+        return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
+
+    def _pause_s(self, t: int, change: Change) -> float:
+        topology = after(change, self.topologies[t])
+        homes, taken = self._homes[topology.name], self._taken - Counter(self._homes[topology.name].values())
+        moves = moved(homes, house(topology, homes, taken, change, self.workers) or {}) if change else []
+        return pause_s(change, topology, moves, self._warm, self.calibration)
+
+    def _happen(self) -> None:
+        """Everything that is due now."""
+        now = self.now_s + 1e-9
+        while self._losses and self._losses[0].at_s <= now:
+            loss = self._losses.pop(0)
+            self.lose(loss.node, loss.slot, loss.back_s)
+        while self._returns and self._returns[0][0] <= now:
+            self._come_back(self._returns.pop(0)[1])
+        while self._levels and self._levels[0][0] <= now:
+            _, t, level = self._levels.pop(0)
+            self.lives[t].order(Change(level=level), self.now_s)
+        committed: dict[int, Change] = {}
+        for t, life in enumerate(self.lives):
+            change = life.woken(self.now_s)
+            if change is not None:
+                committed[t] = change
+        if committed:
+            self._flush()
+            self._commit(committed)
+
+    # changes
+
+    def _order(self, mode: MigrationMode, found: dict[str, Change]) -> None:
+        if mode is MigrationMode.RESTART_APP:
+            everyone = {t.name: found.get(t.name, Change(mode=mode)) for t in self.topologies}
+            found = everyone
+        if mode is MigrationMode.WORKER:
+            found = self._with_neighbours(found)
+        for name, change in found.items():
+            t = self.number[name]
+            life = self.lives[t]
+            if mode is MigrationMode.BOUNDARY:
+                life.keep_for_boundary(change)
+                continue
+            lead_s = self.calibration.cut_order_s
+            if mode is MigrationMode.WARM_CUT:
+                lead_s += warm_up_s(change, self.topologies[t], self.calibration)
+            life.order(change, self.now_s + lead_s)
+
+    def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
+        """Executors whose instances change are replaced; who else has an instance there stops with them."""
+        placement = self.layout.placement
+        slots = {s for c in found.values() for i, s in c.moves.items()}
+        slots |= {s for c in found.values() for i in c.moves if (s := placement.get(i)) is not None}
+        hit = {i.topology for i, s in placement.slots.items() if s in slots}
+        for slot in sorted(slots):
+            self._renew(slot)
+        return {name: found.get(name, Change(mode=MigrationMode.WORKER)) for name in sorted(hit | set(found))}
+
+    def _fail(self, t: int, change: Change, pause: float) -> None:
+        """The open epoch is lost and will be replayed; the topology stands still, then the change holds."""
+        self._flush()
+        self.grain.fail(t, self.now_s)
+        self.ledger.failed(t)
+        self.lives[t].fail(change, self.now_s + pause)
+
+    def lose(self, node: str, slot: int | None = None, back_s: float | None = None) -> None:
+        """A worker, or all of a node, dies. Its instances go where seats are free; back_s: when it is there again."""
+        dead = [s for s in self.workers if s.node == node and slot in (None, s.index)]
+        for each in dead:
+            del self.workers[each]
+            self._warm = {w for w in self._warm if w[2] != each}
+            if back_s is not None:
+                self._returns.append((self.now_s + back_s + self.calibration.executor_start_s, each))
+        self._returns.sort()
+        self.version += 1
+        self._whole = False
+        for name in sorted({i.topology for i, s in self.layout.placement.slots.items() if s in dead}):
+            t = self.number[name]
+            pause = self.calibration.failure_seen_s + self.calibration.query_restart_s + self.calibration.boundary_s
+            self._fail(t, self.lives[t].change, pause)
+
+    def _come_back(self, slot: Slot) -> None:
+        self._renew(slot)
+        self.version += 1
+        for t, life in enumerate(self.lives):
+            if life.phase is Phase.STALLED:
+                life.fail(life.change, self.now_s + self.calibration.query_restart_s)
+                self.ledger.stalls[t] += 1
+
+    def _renew(self, slot: Slot) -> None:
+        self._lives += 1
+        seats = next(n for n in self.scenario.nodes if n.name == slot.node).seats or 1
+        self.workers[slot] = Worker(slot, f"executor-{slot.node}-{slot.index}-{self._lives}", seats)
+        self.workers = dict(sorted(self.workers.items()))
+
+    def _commit(self, committed: dict[int, Change]) -> None:
+        """The epochs of these topologies end, their changes hold, and they go on."""
+        changed = False
+        for t, change in committed.items():
+            self.grain.commit(t)
+            self.ledger.committed(t)
+            self.lives[t].begin(self.now_s)
+            before = self.topologies[t]
+            topology = after(change, before)
+            if change.level is not None:
+                self.version += 1
+            mine = self._homes[topology.name]
+            taken = self._taken - Counter(mine.values())
+            homes = house(topology, mine, taken, change, self.workers)
+            if homes is None:
+                self.lives[t].stall(change)
+                continue
+            if mine == homes and topology == before:
+                continue
+            changed = True
+            self._taken = taken + Counter(homes.values())
+            self._homes[topology.name] = homes
+            self.ledger.moves += sum(1 for i, s in homes.items() if i in mine and mine[i] != s) if self.started else 0
+            self.topologies[t] = topology
+            self._warm |= {(i.topology, i.operator, s) for i, s in homes.items()}
+        if changed:
+            layout = self._laid_out(self._placement())
+            self.grain.deliver(self.tally)
+            carried = self.tally.carried(self.layout, layout, self.grain.dense_traffic)
+            self.ledger.cpu_used_s += float(self.tally.cpu_s.sum() - carried.cpu_s.sum())
+            self.tally = carried
+            self.layout = layout
+            self.grain.arrange(layout, self.now_s)
+            self._whole = all(s in self.workers for s in layout.placement.slots.values())
+            alive = set(layout.instances)
+            self.shares_pct = {i: s for i, s in self.shares_pct.items() if i in alive}
+        self._reckon()
+
+    # bookkeeping
+
+    def _share_out(self, plan: Plan) -> list[str]:
+        fresh = {i: s for i, s in plan.shares_pct.items() if self.shares_pct.get(i) != s}
+        self.shares_pct.update(fresh)
+        if fresh:
+            self._reckon()
+        return [f"share {i}={s:g}" for i, s in fresh.items()]
+
+    def _reckon(self) -> None:
+        """What follows from placement and shares, so that a step need not work it out."""
+        layout = self.layout
+        share = np.array([self.shares_pct.get(i, np.nan) for i in layout.instances]) / 100.0
+        cpu = np.array([n.cpu_pct / 100.0 for n in self.scenario.nodes])
+        fence = np.where(layout.node_of >= 0, cpu[layout.node_of], 1.0)
+        given = np.minimum(np.where(np.isnan(share), 1.0, share), np.minimum(fence, 1.0))
+        free = np.minimum(fence, 1.0)
+        self._limit: Floats = np.maximum(given if self.scenario.enforce else free, _LEAST_SHARE_PCT / 100.0)
+        self._capacity: Floats = cpu
+        placed = layout.node_of >= 0
+        by_node = np.bincount(layout.node_of[placed], weights=given[placed], minlength=len(cpu))
+        self.ledger.settle(self.now_s, float(np.minimum(by_node, cpu).sum()), int(np.count_nonzero(by_node)))
+
+    def _flush(self) -> None:
+        fresh = Ended.empty(len(self.topologies), self.scenario.timeout_s)
+        self.grain.flush(fresh)
+        self.cycle_ended.merge(fresh)
+        self.ledger.open.merge(fresh)
+
+    def _present(self) -> Snapshot:
+        """Just what a plan is checked against."""
+        alive = {s.node for s in self.workers}
+        return Snapshot(
+            at_s=self.now_s,
+            cycle_s=self.scenario.cycle_s,
+            nodes=tuple(n for n in self.scenario.nodes if n.name in alive),
+            topologies=tuple(self.topologies),
+            workers=tuple(self.workers.values()),
+            placement=self.running(),
+            version=self.version,
+        )
+
+    def running(self) -> Placement:
+        """Where instances are, less those whose worker has died and who have no other yet."""
+        slots = self.layout.placement.slots
+        if self._whole:
+            return self.layout.placement
+        return Placement({i: s for i, s in slots.items() if s in self.workers})
+
+    def _intended(self) -> Placement:
+        """Where everyone is, or will be from the next boundary on."""
+        slots = dict(self.layout.placement.slots)
+        for life in self.lives:
+            slots.update(life.at_boundary.moves)
+        return Placement({i: s for i, s in slots.items() if s in self.workers})
+
+    def _laid_out(self, placement: Placement) -> Layout:
+        before = getattr(self, "layout", None)
+        return Layout(self.scenario.workloads, self.topologies, placement, self.scenario.nodes, self.seed, before)
+
+    def _first_placement(self) -> Placement:
+        """As Spark's offers spread tasks over executors, until a plan says otherwise."""
+        for t, topology in enumerate(self.topologies):
+            homes = house(topology, {}, self._taken, Change(), self.workers)
+            if homes is None:
+                self.lives[t].stall(Change())
+                continue
+            self._homes[topology.name] = homes
+            self._taken.update(homes.values())
+            self._warm |= {(i.topology, i.operator, s) for i, s in homes.items()}
+        return self._placement()
+
+    def _placement(self) -> Placement:
+        return Placement({i: s for homes in self._homes.values() for i, s in homes.items()})
+
+
+def _all_workers(scenario: Scenario) -> dict[Slot, Worker]:
+    slots = sorted(Slot(n.name, i) for n in scenario.nodes for i in range(n.slots))
+    seats = {n.name: n.seats or 1 for n in scenario.nodes}
+    return {s: Worker(s, f"executor-{s.node}-{s.index}-0", seats[s.node]) for s in slots}

@@ -1,0 +1,86 @@
+"""Where a topology is in its life: running, draining towards the end of an epoch, or standing still until a moment."""
+
+from enum import Enum
+
+from barograph.engines.sim.changes import Change
+
+
+class Phase(Enum):
+    RUNNING = "running"
+    DRAINING = "draining"  # sources read no more; rows in flight end
+    STOPPED = "stopped"  # until a known moment
+    STALLED = "stalled"  # an instance has no seat
+
+
+class Life:
+    """change: what will hold when it goes on. at_boundary: what waits for the next regular end of an epoch."""
+
+    def __init__(self, epoch_s: float) -> None:
+        self.epoch_s = epoch_s
+        self.phase = Phase.RUNNING
+        self.epoch = 0
+        self.since_s = 0.0  # when the phase began
+        self.until_s = epoch_s  # running: the epoch's end; stopped: when it goes on
+        self.change = Change()
+        self.at_boundary = Change()
+        self._cut_s: float | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a change is under way."""
+        return self._cut_s is not None or self.phase in (Phase.DRAINING, Phase.STOPPED)
+
+    def wakes_s(self) -> float | None:
+        """When its phase changes next by itself."""
+        if self.phase is Phase.RUNNING:
+            return self.until_s if self._cut_s is None else min(self.until_s, self._cut_s)
+        return self.until_s if self.phase is Phase.STOPPED else None
+
+    def order(self, change: Change, at_s: float) -> None:
+        """Cut the epoch at that moment; several orders share a cut."""
+        self.change = _joined(self.change, change)
+        if self.phase is Phase.RUNNING:
+            self._cut_s = at_s if self._cut_s is None else max(self._cut_s, at_s)
+        elif self.phase is Phase.STALLED:
+            self.stop(at_s)
+
+    def keep_for_boundary(self, change: Change) -> None:
+        self.at_boundary = _joined(self.at_boundary, change)
+
+    def stop(self, until_s: float) -> None:
+        self.phase, self.until_s, self._cut_s = Phase.STOPPED, until_s, None
+
+    def stall(self, change: Change) -> None:
+        self.phase, self.change, self._cut_s = Phase.STALLED, change, None
+
+    def fail(self, change: Change, until_s: float) -> None:
+        self.change = change
+        self.stop(until_s)
+
+    def woken(self, now_s: float) -> Change | None:
+        """Go on to the next phase if it is time; a Change when the epoch is over and the next may begin."""
+        if self.phase is Phase.RUNNING:
+            cut = self._cut_s is not None and self._cut_s <= now_s + 1e-9
+            over = self.until_s <= now_s + 1e-9
+            if cut or over:
+                if over and not cut:
+                    self.change = _joined(self.change, self.at_boundary)
+                    self.at_boundary = Change()
+                self.phase, self.since_s, self._cut_s = Phase.DRAINING, now_s, None
+            return None
+        if self.phase is Phase.STOPPED and self.until_s <= now_s + 1e-9:
+            return self.change
+        return None
+
+    def begin(self, now_s: float) -> None:
+        """The next epoch."""
+        self.phase, self.since_s, self.until_s, self._cut_s = Phase.RUNNING, now_s, now_s + self.epoch_s, None
+        self.change = Change()
+        self.epoch += 1
+
+
+def _joined(first: Change, then: Change) -> Change:
+    if not first:
+        return then
+    level = first.level if then.level is None else then.level
+    return Change({**first.parallelism, **then.parallelism}, {**first.moves, **then.moves}, level, then.mode)

@@ -1,0 +1,240 @@
+"""Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
+
+import copy
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from barograph.engines.sim.chain import chain
+from barograph.engines.sim.fields import MISSING, Fields
+from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
+from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
+from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
+from barograph.model.load import Load
+
+SOURCE_FIXED = "a source has one instance for each of its partitions"
+
+
+def read_scenario(path: Path, variant: str = "") -> Scenario:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the scenario {str(path)!r} cannot be read: {getattr(error, 'strerror', 'not text')}") from None
+    return parse_scenario(text, path.name, variant)
+
+
+def title(text: str, where: str) -> str:
+    found: str = Fields(where, _toml(text, where)).take("title", str)
+    return found
+
+
+def variants(text: str, where: str) -> tuple[str, ...]:
+    return tuple(v.take("name", str) for v in Fields(where, _toml(text, where)).tables("variants"))
+
+
+def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
+    table = _toml(text, where)
+    if variant:
+        table = _vary(table, where, variant)
+    top = Fields(where, table)
+    for each in top.tables("variants"):
+        each.take("name", str)
+        each.take("set", dict)
+        each.done()
+    found = {
+        "name": top.take("name", str) + (f"/{variant}" if variant else ""),
+        "title": top.take("title", str),
+        "page": top.take("page", str, ""),
+        "grain": top.take("grain", str, "rows"),
+        "enforce": top.take("enforce", bool, True),
+        "options": top.take("options", dict, {}),
+    }
+    require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
+    for name, default in (
+        ("duration_s", MISSING),
+        ("cycle_s", 10.0),
+        ("epoch_s", 60.0),
+        ("timeout_s", 30.0),
+        ("step_s", 0.25),
+    ):
+        found[name] = float(top.number(name, default))
+        require_positive(f"{where}: {name}", found[name])
+    nodes = tuple(n for t in top.tables("nodes", 1) for n in _nodes(t))
+    require_unique(f"{where}: nodes", (n.name for n in nodes))
+    workloads = tuple(_workload(t, found["duration_s"]) for t in top.tables("topologies", 1))
+    require_unique(f"{where}: topologies", (w.topology.name for w in workloads))
+    losses = tuple(_loss(t, nodes) for t in top.tables("losses"))
+    reassign = top.take("reassign", dict, None)
+    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
+    top.done()
+    return scenario
+
+
+def _toml(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _vary(table: dict[str, Any], where: str, variant: str) -> dict[str, Any]:
+    """The scenario with a variant's settings, each the path of a field: ``nodes.0.count = 24``."""
+    known = {v.get("name"): v for v in table.get("variants", [])}
+    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(map(str, known)) or 'none'}")
+    varied = copy.deepcopy(table)
+    for path, value in known[variant]["set"].items():
+        *parents, last = path.split(".")
+        at: Any = varied
+        try:
+            for key in parents:
+                at = at[int(key)] if isinstance(at, list) else at[key]
+            at[int(last) if isinstance(at, list) else last] = value
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise BadInput(f"{where}: variant {variant}: there is no field {path!r}") from None
+    return varied
+
+
+def _nodes(t: Fields) -> list[Node]:
+    count = t.take("count", int, None)
+    name = t.take("name", str)
+    values = {
+        "cpu_pct": t.number("cpu_pct"),
+        "slots": t.take("slots", int, 1),
+        "seats": t.take("seats", int, 16),
+        "memory_mb": t.number("memory_mb", None),
+        "rack": t.take("rack", str, ""),
+        "clock_mhz": t.number("clock_mhz", 1000.0),
+    }
+    t.done()
+    if count is None:
+        return [t.made(Node, name=name, **values)]
+    require_whole(f"{t.where}: count", count, 1)
+    return [t.made(Node, name=f"{name}-{i + 1}", **values) for i in range(count)]
+
+
+def _workload(t: Fields, duration_s: float) -> Workload:
+    reference = t.take("chain", dict, None)
+    if reference is not None:
+        t = chain(Fields(f"{t.where}: chain", reference), t)
+    operators, work = [], {}
+    for each in t.tables("operators", 1):
+        operator, its_work = _operator(each)
+        operators.append(operator)
+        work[operator.name] = its_work
+    edges, flows = [], []
+    for each in t.tables("edges"):
+        edge, flow = _edge(each)
+        edges.append(edge)
+        flows.append(flow)
+    level = t.take("level", int, 2)
+    events = t.take("events", dict, None)
+    levels = () if events is None else _events(Fields(f"{t.where}: events", events), level, duration_s)
+    topology = t.made(
+        Topology,
+        name=t.take("name", str),
+        operators=tuple(operators),
+        edges=tuple(edges),
+        workers=t.take("workers", int, None),
+        level=level,
+        desired_nodes=t.take("desired_nodes", int, None),
+        minimum_nodes=t.take("minimum_nodes", int, None),
+        isolate_nodes=t.take("isolate_nodes", int, 0),
+    )
+    t.done()
+    for operator in operators:
+        fed = bool(topology.parents(operator.name))
+        has_load = work[operator.name].load is not None
+        require(has_load or fed, f"{t.where}: operator {operator.name} has neither a load nor an edge that feeds it")
+        require(not (has_load and fed), f"{t.where}: operator {operator.name} has a load and is fed by an edge too")
+    return Workload(topology, work, tuple(flows), levels)
+
+
+def _events(t: Fields, calm: int, duration_s: float) -> tuple[LevelChange, ...]:
+    """priority.md: the share ``factor`` of consecutive periods are events; in them the topology has another level.
+
+    Period k (from 0) is one where floor((k+1) factor) > floor(k factor). The level changes after_s into it.
+    """
+    period_s, factor, level = t.number("period_s"), t.number("factor"), t.take("level", int, 1)
+    after_s = t.number("after_s", 0.0)
+    t.done()
+    require_positive(f"{t.where}: period_s", period_s)
+    require_number(f"{t.where}: factor", factor)
+    require(factor <= 1, f"{t.where}: factor must be at most 1, not {factor!r}")
+    require_number(f"{t.where}: after_s", after_s)
+    require_whole(f"{t.where}: level", level, 1)
+    found, present = [], calm
+    for k in range(math.ceil(duration_s / period_s)):
+        wanted = level if math.floor((k + 1) * factor + 1e-9) > math.floor(k * factor + 1e-9) else calm
+        if wanted != present:
+            found.append(LevelChange(k * period_s + after_s, wanted))
+            present = wanted
+    return tuple(found)
+
+
+def _operator(t: Fields) -> tuple[Operator, Work]:
+    load = t.take("load", str, None)
+    operator = t.made(
+        Operator,
+        name=t.take("name", str),
+        parallelism=t.take("parallelism", int),
+        source=load is not None,
+        stateful=t.take("stateful", bool, False),
+        min_parallelism=t.take("min_parallelism", int, 1),
+        max_parallelism=t.take("max_parallelism", int, None),
+        cpu_pct=t.number("cpu_pct", None),
+        memory_mb=t.number("memory_mb", None),
+        state_mb=t.number("state_mb", 0.0),
+        fixed_because=t.take("fixed_because", str, SOURCE_FIXED if load is not None else ""),
+    )
+    cost_ms = t.number("cost_ms")
+    require_positive(f"{t.where}: cost_ms", cost_ms)
+    work = t.made(
+        Work,
+        cost_s=cost_ms / 1000.0,
+        spread=t.number("spread", 0.0),
+        load=None if load is None else t.made(Load.parse, text=load),
+        imbalance=t.number("imbalance", 0.0),
+    )
+    t.done()
+    return operator, work
+
+
+def _edge(t: Fields) -> tuple[Edge, Flow]:
+    grouping = t.take("grouping", str, "shuffle")
+    names = [g.value for g in Grouping]
+    require(grouping in names, f"{t.where}: grouping must be one of {', '.join(names)}, not {grouping!r}")
+    edge = t.made(Edge, source=t.take("source", str), target=t.take("target", str), grouping=Grouping(grouping))
+    flow = t.made(
+        Flow,
+        selectivity=t.number("selectivity", 1.0),
+        keys=t.take("keys", int, 1000),
+        skew=t.number("skew", 0.0),
+        sticky=t.number("sticky", 0.0),
+    )
+    t.done()
+    return edge, flow
+
+
+def _loss(t: Fields, nodes: tuple[Node, ...]) -> Loss:
+    loss = Loss(t.number("at_s"), t.take("node", str), t.take("slot", int, None), t.number("back_s", None))
+    t.done()
+    require_number(f"{t.where}: at_s", loss.at_s)
+    node = next((n for n in nodes if n.name == loss.node), None)
+    require(node is not None, f"{t.where}: there is no node {loss.node!r}")
+    if node is not None and loss.slot is not None:
+        require(0 <= loss.slot < node.slots, f"{t.where}: node {node.name} has no slot {loss.slot}")
+    return loss
+
+
+def _reassign(where: str, table: Mapping[str, Any] | None) -> Reassign | None:
+    if table is None:
+        return None
+    t = Fields(f"{where}: reassign", table)
+    mode = t.take("mode", str, "cut")
+    names = [m.value for m in MigrationMode]
+    require(mode in names, f"{t.where}: mode must be one of {', '.join(names)}, not {mode!r}")
+    found = t.made(Reassign, every_s=t.number("every_s"), instances=t.take("instances", int), mode=MigrationMode(mode))
+    t.done()
+    return found

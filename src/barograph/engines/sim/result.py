@@ -1,0 +1,128 @@
+"""What a run comes to, as numbers. docs/simulator.md says what each one means."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from barograph.engines.sim.latency import Times
+
+if TYPE_CHECKING:
+    from barograph.engines.sim.engine import Simulator
+
+DEGRADED_PCT = (20, 40, 60, 80, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteTime:
+    mean: float
+    p50: float
+    p99: float
+    max: float
+
+    @staticmethod
+    def of(times: Times) -> "CompleteTime":
+        seconds = (times.mean_s, times.quantile_s(0.5), times.quantile_s(0.99), times.max_s)
+        return CompleteTime(*(round(1e3 * s, 3) for s in seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyResult:
+    name: str
+    complete_time_ms: CompleteTime
+    from_read_ms: CompleteTime
+    completed_rows: float
+    throughput_rows_per_s: float
+    late_rows: float
+    replayed_rows: float
+    unread_rows: float
+    stopped_s: float
+    degraded_s: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    scenario: str
+    seed: int
+    grain: str
+    calibrated: bool
+    simulated_s: float
+    complete_time_ms: CompleteTime
+    from_read_ms: CompleteTime
+    completed_rows: float
+    throughput_rows_per_s: float
+    late_rows: float
+    lost_rows: float
+    replayed_rows: float
+    cpu_allotted_s: float
+    cpu_used_s: float
+    nodes_mean: float
+    nodes_max: int
+    moves: int
+    reconfigurations: int
+    decisions: int
+    refused: int
+    topologies: tuple[TopologyResult, ...]
+    trace_sha256: str
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def result(engine: "Simulator", trace_sha256: str) -> Result:
+    ledger, now_s = engine.ledger, engine.now_s
+    timeout_s = engine.scenario.timeout_s
+    all_due, all_read = Times(timeout_s), Times(timeout_s)
+    topologies = []
+    for t, topology in enumerate(engine.topologies):
+        due, read = ledger.times(t)
+        completed = read.count
+        ages, rows = engine.grain.unfinished(t, now_s)
+        due.add(ages, rows)  # who is not through yet has waited so long already; leaving them out would flatter
+        all_due.merge(due)
+        all_read.merge(read)
+        topologies.append(
+            TopologyResult(
+                topology.name,
+                CompleteTime.of(due),
+                CompleteTime.of(read),
+                round(completed, 3),
+                round(completed / now_s, 3),
+                round(due.late, 3),
+                round(ledger.replayed_rows[t], 3),
+                round(float(rows.sum()), 3),
+                round(ledger.stopped_s[t], 3),
+                degraded_s(ledger.completed_by_second[t], int(now_s)),
+            )
+        )
+    return Result(
+        scenario=engine.scenario.name,
+        seed=engine.seed,
+        grain=engine.grain_name,
+        calibrated=engine.calibration.calibrated,
+        simulated_s=round(now_s, 3),
+        complete_time_ms=CompleteTime.of(all_due),
+        from_read_ms=CompleteTime.of(all_read),
+        completed_rows=round(all_read.count, 3),
+        throughput_rows_per_s=round(all_read.count / now_s, 3),
+        late_rows=round(all_due.late, 3),
+        lost_rows=round(engine.grain.unaccounted(now_s), 3),
+        replayed_rows=round(sum(ledger.replayed_rows), 3),
+        cpu_allotted_s=round(ledger.cpu_allotted_s, 3),
+        cpu_used_s=round(ledger.cpu_used_s, 3),
+        nodes_mean=round(ledger.node_s / now_s, 3),
+        nodes_max=ledger.nodes_max,
+        moves=ledger.moves,
+        reconfigurations=ledger.reconfigurations,
+        decisions=ledger.decisions,
+        refused=ledger.refused,
+        topologies=tuple(topologies),
+        trace_sha256=trace_sha256,
+    )
+
+
+def degraded_s(by_second: dict[int, float], seconds: int) -> dict[int, int]:
+    """migration.md: seconds in which throughput is at least x % below stable, which is the median second."""
+    series = np.array([by_second.get(s, 0.0) for s in range(seconds)])
+    stable = float(np.median(series)) if seconds else 0.0
+    return {x: int(np.count_nonzero(series <= stable * (1 - x / 100) + 1e-9)) if stable else 0 for x in DEGRADED_PCT}

@@ -1,0 +1,120 @@
+"""What is simulated: a cluster, topologies with what a row costs in them, loads, and what happens to them.
+
+Values only; ``read.py`` makes them from TOML.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from barograph.model import MigrationMode, Node, Topology
+from barograph.model.checks import require, require_number, require_positive, require_whole
+from barograph.model.load import Load
+
+MAX_SPREAD = 0.57  # of a uniform distribution that stays above 0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an operator does to a row: CPU per row, its spread (standard deviation / mean), and, of a source, its load.
+
+    imbalance V: source instance i of C takes R(1 - V(1 - 2i/(C-1))) of the load (traffic.md).
+    """
+
+    cost_s: float
+    spread: float = 0.0
+    load: Load | None = None
+    imbalance: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_positive("cost_ms", self.cost_s)
+        require_number("spread", self.spread)
+        require(self.spread <= MAX_SPREAD, f"spread must be at most {MAX_SPREAD}, not {self.spread!r}")
+        require_number("imbalance", self.imbalance)
+        require(self.imbalance < 1, f"imbalance must be below 1, not {self.imbalance!r}")
+
+    def fractions(self, parallelism: int) -> tuple[float, ...]:
+        if parallelism == 1:
+            return (1.0,)
+        last = parallelism - 1
+        return tuple((1 - self.imbalance * (1 - 2 * i / last)) / parallelism for i in range(parallelism))
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What an edge does: rows out for each row in; of fields, how many keys and their Zipf exponent.
+
+    keys 0: the exponent is over the receiving instances themselves, in a seeded order. sticky: the share of rows whose
+    key is a constant of the sending instance (traffic.md: one half in the reference chain).
+    """
+
+    selectivity: float = 1.0
+    keys: int = 1000
+    skew: float = 0.0
+    sticky: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_number("selectivity", self.selectivity)
+        require_number("sticky", self.sticky)
+        require(self.sticky <= 1, f"sticky must be at most 1, not {self.sticky!r}")
+        require_whole("keys", self.keys)
+        require_number("skew", self.skew)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    at_s: float
+    level: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A topology and its physics: work by operator name, flow by edge position."""
+
+    topology: Topology
+    work: Mapping[str, Work]
+    flow: tuple[Flow, ...]
+    levels: tuple[LevelChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """At at_s a worker (or, with slot None, a whole node) dies. It is back after back_s seconds, None for never."""
+
+    at_s: float
+    node: str
+    slot: int | None = None
+    back_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reassign:
+    """migration.md: every so often so many instances, drawn at random, go to another worker."""
+
+    every_s: float
+    instances: int
+    mode: MigrationMode
+
+    def __post_init__(self) -> None:
+        require_positive("reassign.every_s", self.every_s)
+        require_whole("reassign.instances", self.instances, 1)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without)."""
+
+    name: str
+    title: str
+    nodes: tuple[Node, ...]
+    workloads: tuple[Workload, ...]
+    duration_s: float
+    page: str = ""
+    grain: str = "rows"
+    cycle_s: float = 10.0
+    epoch_s: float = 60.0
+    timeout_s: float = 30.0
+    step_s: float = 0.25
+    enforce: bool = True
+    losses: tuple[Loss, ...] = ()
+    reassign: Reassign | None = None
+    options: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,82 @@
+"""What the simulated engine sees: its state as a Snapshot, in the same units and by the same rules as on Spark."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from barograph.engines.sim.layout import Floats
+from barograph.model import EdgeTraffic, Metrics, NodeMetrics, Snapshot, TopologyMetrics
+
+if TYPE_CHECKING:  # the engine hands itself over to be looked at
+    from barograph.engines.sim.engine import Simulator
+
+
+def snapshot(engine: "Simulator") -> Snapshot:
+    tally, layout = engine.tally, engine.layout
+    elapsed_s = engine.now_s - engine.observed_s
+    pending = engine.grain.pending(engine.now_s)
+    idle_s = np.maximum(0.0, elapsed_s - tally.busy_s - tally.blocked_s)
+    metrics = Metrics(
+        layout.instances,
+        {
+            "arrived": tally.arrived,
+            "executed": tally.executed,
+            "emitted": tally.emitted,
+            "pending": pending,
+            "cpu_s": tally.cpu_s,
+            "busy_s": tally.busy_s,
+            "idle_s": idle_s,
+            "blocked_s": tally.blocked_s,
+        },
+    )
+    alive = {s.node for s in engine.workers}
+    nodes = tuple(n for n in engine.scenario.nodes if n.name in alive)
+    placed = layout.node_of >= 0
+    used = np.bincount(layout.node_of[placed], weights=tally.cpu_s[placed], minlength=len(engine.scenario.nodes))
+    return Snapshot(
+        at_s=engine.now_s,
+        cycle_s=elapsed_s if elapsed_s > 0 else engine.scenario.cycle_s,
+        nodes=nodes,
+        topologies=tuple(engine.topologies),
+        workers=tuple(engine.workers.values()),
+        placement=engine.running(),
+        metrics=metrics,
+        traffic=_traffic(engine),
+        node_metrics=tuple(
+            NodeMetrics(n.name, float(u)) for n, u in zip(engine.scenario.nodes, used, strict=True) if n.name in alive
+        ),
+        topology_metrics=_topology_metrics(engine, pending),
+        version=engine.version,
+    )
+
+
+def _traffic(engine: "Simulator") -> tuple[EdgeTraffic, ...]:
+    layout = engine.layout
+    found = []
+    for edge in layout.edges:
+        source, target = layout.operators[edge.source], layout.operators[edge.target]
+        rows = engine.tally.traffic[edge.index]
+        if not engine.grain.dense_traffic:  # one row stands for all senders alike: a view, so that size costs nothing
+            rows = np.broadcast_to(rows / source.n, (source.n, target.n))
+        name = layout.topologies[source.topology].name
+        found.append(EdgeTraffic(name, source.name, target.name, rows))
+    return tuple(found)
+
+
+def _topology_metrics(engine: "Simulator", pending: Floats) -> tuple[TopologyMetrics, ...]:
+    backlog = np.zeros(len(engine.topologies))
+    for part in engine.layout.operators:
+        if part.is_source:
+            backlog[part.topology] += pending[part.span].sum()
+    return tuple(
+        TopologyMetrics(
+            topology=topology.name,
+            epoch=engine.lives[t].epoch,
+            completed_rows=engine.cycle_ended.due[t].count,
+            late_rows=engine.cycle_ended.due[t].late,
+            backlog_rows=float(backlog[t]),
+            latency_due=engine.cycle_ended.due[t].latency(),
+            latency_read=engine.cycle_ended.read[t].latency(),
+        )
+        for t, topology in enumerate(engine.topologies)
+    )

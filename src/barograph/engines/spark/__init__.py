@@ -1,0 +1,1 @@
+"""The Spark engine: a small Scala plug-in is its hands and eyes, this package drives it."""

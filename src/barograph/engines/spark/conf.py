@@ -1,0 +1,66 @@
+"""The Spark settings Barograph needs. They are configuration points of any Spark 4.3 application."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from barograph.model import BadInput
+
+PLUGIN_JAR = Path(__file__).parent / "jars" / "barograph-plugin.jar"
+
+# What lies between two instances is bounded, so that a cut under overload does not wait for megabytes to drain and
+# the backlog stays at the source, where it is seen.
+IN_FLIGHT_BYTES = 262144
+
+
+def plugin_jar() -> Path:
+    if not PLUGIN_JAR.exists():
+        raise BadInput("the plug-in is not built: run make, or install the barograph wheel, which carries it")
+    return PLUGIN_JAR
+
+
+def real_time_settings() -> dict[str, str]:
+    """What Spark's real-time mode asks for, with or without Barograph."""
+    return {
+        "spark.sql.streaming.stateStore.providerClass": (
+            "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+        ),
+        "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    }
+
+
+def plugin_settings() -> dict[str, str]:
+    """The hooks through which Barograph enters, and the settings it recommends."""
+    jar = str(plugin_jar())
+    return {
+        **real_time_settings(),
+        "spark.driver.extraClassPath": jar,
+        "spark.executor.extraClassPath": jar,
+        "spark.sql.extensions": "org.apache.spark.barograph.BarographExtensions",
+        "spark.plugins": "org.apache.spark.barograph.BarographPlugin",
+        "spark.shuffle.manager.incremental": "org.apache.spark.barograph.MeteredShuffleManager",
+        # Spark's own check would refuse our nodes; the planner rule makes the same check on the plan as written.
+        "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+        "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
+        # A seat that was promised is free at once; waiting is only for one that a batch task holds for a moment.
+        "spark.locality.wait": "3s",
+        **tuned_settings(),
+    }
+
+
+def tuned_settings() -> dict[str, str]:
+    """Bounded rows in flight, a changelog for state, a short buffer wait."""
+    return {
+        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+        "spark.shuffle.streaming.readerMaxMemory": str(IN_FLIGHT_BYTES),
+        "spark.shuffle.streaming.writerMaxMemory": str(IN_FLIGHT_BYTES),
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    }
+
+
+def merged(*parts: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        found.update(part)
+    return found

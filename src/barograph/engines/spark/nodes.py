@@ -1,0 +1,71 @@
+"""The nodes of a recorded run, also for a process that did not start it: state, fences, executors."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from barograph.engines.spark.processes import Process, kill, marked
+from barograph.engines.spark.runs import Run
+from barograph.model import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """One node as its processes show it. pids: the worker process first, then executors and what they started."""
+
+    name: str
+    address: str
+    alive: bool
+    pids: tuple[int, ...]
+    fence_cpu: float | None
+
+
+def status_of(run: Run) -> tuple[NodeStatus, ...]:
+    """The nodes of a recorded run, also for who did not start it."""
+    found = []
+    for name, address in run.settings.addresses().items():
+        leader = run.leaders.get(name)
+        members = marked(run.run_id, name)
+        pids = sorted((p.pid for p in members), key=lambda pid: (leader is None or pid != leader.pid, pid))
+        limit = None
+        if run.groups is not None and run.groups.node(name).is_dir():
+            limit = run.groups.limit(name)
+        found.append(NodeStatus(name, address, leader in members, tuple(pids), limit))
+    return tuple(found)
+
+
+def fence_run(run: Run, nodes: Iterable[str] | None = None) -> None:
+    """Limit nodes of a recorded run to its node_cpu; nothing where there is no limit or no control groups."""
+    if run.groups is not None and run.settings.node_cpu is not None:
+        for name in run.settings.node_names() if nodes is None else nodes:
+            run.groups.fence(name, run.settings.node_cpu)
+
+
+def lift_run(run: Run, nodes: Iterable[str] | None = None) -> None:
+    if run.groups is not None:
+        for name in run.settings.node_names() if nodes is None else nodes:
+            run.groups.lift(name)
+
+
+def executors_of(run: Run, node: str) -> dict[str, Process]:
+    """Executor id -> its process, of every application that has one on the node."""
+    found = {}
+    for process in marked(run.run_id, node):
+        try:
+            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue  # ended meanwhile
+        if b"--executor-id" in words:
+            found[words[words.index(b"--executor-id") + 1].decode()] = process
+    return found
+
+
+def kill_executor(run: Run, node: str, executor: str | None = None) -> str:
+    """An executor dies without a word: the named one, or the only one there. Which one it was."""
+    found = executors_of(run, node)
+    if executor is None and len(found) == 1:
+        (executor,) = found
+    if executor is None or executor not in found:
+        raise BadInput(f"{node} has no such executor; it has {', '.join(sorted(found)) or 'none'}")
+    kill([found[executor]])
+    return executor

@@ -1,0 +1,88 @@
+"""What the engine remembers of what the plug-in reported: the present of each topology, and its recent epochs.
+
+Bounded: a topology keeps its last epochs and its last hour of output.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from barograph.engines.spark.tally import Tally
+from barograph.engines.spark.wire import EdgeSeen, Executor, Life, OperatorSeen, Seated, Seen
+from barograph.model import Edge, Grouping, Instance, Operator, Topology
+
+EPOCHS_KEPT = 300
+TENTHS_KEPT = 360_000
+
+
+@dataclass(slots=True)
+class EpochSeen:
+    """One epoch of one topology: planned when, on which orders, who was sent where, who really ran where."""
+
+    run: str
+    epoch: int
+    orders: int
+    planned_ms: int
+    seated: dict[Instance, Seated] = field(default_factory=dict)
+    lives: dict[Instance, Life] = field(default_factory=dict)
+
+    def executor_of(self, instance: Instance) -> str:
+        """Where it really runs; where it was sent, as long as it has not reported itself."""
+        life = self.lives.get(instance)
+        return life.executor if life is not None else self.seated[instance].executor
+
+
+class Sight:
+    """Takes in reports, answers questions about them."""
+
+    def __init__(self) -> None:
+        self.executors: tuple[Executor, ...] = ()
+        self.topologies: dict[str, Topology] = {}
+        self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
+        self.output: dict[str, dict[int, int]] = {}
+        self.tally = Tally()
+
+    def take(self, seen: Seen) -> None:
+        self.executors = seen.executors
+        self.tally.add(seen)
+        for seat in seen.seated:
+            epoch = self._epoch(seat.topology, seat.run, seat.epoch)
+            epoch.orders, epoch.planned_ms = seat.orders, seat.planned_ms
+            epoch.seated[Instance(seat.topology, seat.operator, seat.index)] = seat
+        for life in seen.lives:
+            epoch = self._epoch(life.topology, life.run, life.epoch)
+            epoch.lives[Instance(life.topology, life.operator, life.index)] = life
+        for (topology, tenth), rows in seen.output.items():
+            out = self.output.setdefault(topology, {})
+            out[tenth] = out.get(tenth, 0) + rows
+            if len(out) > TENTHS_KEPT:
+                del out[next(iter(out))]
+        names = {o.topology for o in seen.operators}
+        self.topologies = {name: read_topology(name, seen.operators, seen.edges) for name in sorted(names)}
+
+    def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
+        epochs = self.epochs.setdefault(topology, OrderedDict())
+        found = epochs.get((run, number))
+        if found is None:
+            found = epochs[(run, number)] = EpochSeen(run, number, 0, 0)
+            if len(epochs) > EPOCHS_KEPT:
+                epochs.popitem(last=False)
+        return found
+
+    def present(self, topology: str) -> EpochSeen | None:
+        """The epoch that was planned last; None where the topology does not run."""
+        if topology not in self.topologies:
+            return None
+        planned = [e for e in self.epochs.get(topology, {}).values() if e.planned_ms > 0]
+        return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
+
+
+def read_topology(name: str, operators: tuple[OperatorSeen, ...], edges: tuple[EdgeSeen, ...]) -> Topology:
+    return Topology(
+        name,
+        tuple(
+            Operator(o.operator, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=o.fixed_because)
+            for o in operators
+            if o.topology == name
+        ),
+        tuple(Edge(e.source, e.target, Grouping(e.grouping)) for e in edges if e.topology == name),
+    )

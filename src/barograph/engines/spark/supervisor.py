@@ -1,0 +1,118 @@
+"""The supervisor of a driver process: starts queries and keeps them alive, serves the engine port, can be frozen.
+
+It owns start and stop of queries; what runs where is decided by whoever asks it to apply a plan.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from barograph.engines.spark.client import SOCKETS
+from barograph.engines.spark.diagnosis import Limits
+from barograph.engines.spark.endpoint import Endpoint, Verb
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.folders import state_folder
+from barograph.engines.spark.runs import run_of
+from barograph.engines.spark.status import describe
+from barograph.engines.spark.supervise import Build, Supervised
+from barograph.model import Node, Outcome, Plan, Refusal, Snapshot
+from barograph.model.codec import from_json, to_json
+
+UP_TIMEOUT_S = 120.0
+
+
+class Supervisor:
+    """One for each Spark application. Close it before the session is stopped."""
+
+    def __init__(
+        self, spark: SparkSession, nodes: Mapping[str, Node] | None = None, engine: SparkEngine | None = None
+    ) -> None:
+        master = str(spark.sparkContext.master)
+        run = run_of(master)
+        if nodes is None:
+            hosts = {} if run is None else run.settings.addresses()
+            nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
+        self.engine = SparkEngine(spark, nodes) if engine is None else engine
+        self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
+        self._queries: dict[str, Supervised] = {}
+        self._lock = threading.Lock()
+        self.frozen = False
+        self.endpoint: Endpoint | None = None
+        self._folder = None if run is None else run.folder
+
+    def start(self, build: Build, checkpoint: str | None = None, limits: Limits | None = None) -> Supervised:
+        """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
+        query = Supervised(self.engine, build, checkpoint, limits or Limits())
+        with self._lock:
+            self._queries = {name: q for name, q in self._queries.items() if q.isActive}
+            self._queries[query.topology] = query
+        return query
+
+    @property
+    def queries(self) -> tuple[Supervised, ...]:
+        with self._lock:
+            return tuple(self._queries.values())
+
+    # --- the engine port ---
+
+    def observe(self) -> Snapshot:
+        return self.engine.observe()
+
+    def apply(self, plan: Plan) -> Outcome:
+        if self.frozen:
+            return Outcome(refused=(Refusal("the plan", "the driver is frozen: nothing changes until it is thawed"),))
+        # A query that is just being started again is no reason to refuse a plan: it is waited for.
+        named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
+        for query in self.queries:
+            if query.topology in named:
+                query.await_up(UP_TIMEOUT_S)
+        return self.engine.apply(plan)
+
+    def status(self) -> dict[str, Any]:
+        return describe(self)
+
+    def freeze(self, on: bool = True) -> None:
+        self.frozen = on
+
+    # --- its endpoint ---
+
+    def serve(self, more: Mapping[str, Verb] | None = None) -> Endpoint:
+        """Let other processes of this user ask. more: verbs besides the four."""
+        if self.endpoint is None:
+            folder = self._folder
+            if folder is None:
+                folder = state_folder() / "drivers"
+                folder.mkdir(mode=0o700, exist_ok=True)
+            sweep_sockets(folder)
+            path = folder / SOCKETS.replace("*", str(os.getpid()))
+            verbs: dict[str, Callable[[Any], Any]] = {
+                "observe": lambda _: to_json(self.observe()),
+                "apply": lambda body: to_json(self.apply(from_json(Plan, body))),
+                "status": lambda _: self.status(),
+                "freeze": self._freeze,
+            }
+            self.endpoint = Endpoint(path, {**verbs, **(more or {})})
+        return self.endpoint
+
+    def _freeze(self, body: Any) -> None:
+        self.freeze(bool(body.get("on", True)) if isinstance(body, dict) else True)
+
+    def close(self) -> None:
+        """Stop serving and stop every query that is supervised."""
+        if self.endpoint is not None:
+            self.endpoint.close()
+            self.endpoint = None
+        for query in self.queries:
+            query.stop()
+
+
+def sweep_sockets(folder: Path) -> None:
+    """Remove the sockets of drivers that are gone."""
+    for path in folder.glob(SOCKETS):
+        pid = path.stem.removeprefix("driver-")
+        if not (pid.isdecimal() and Path(f"/proc/{pid}").exists()):
+            path.unlink(missing_ok=True)

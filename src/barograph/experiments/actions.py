@@ -1,0 +1,106 @@
+"""What a user orders for a certain second of a run: ``--at SECONDS:ACTION``. Orders for one second are one plan."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from barograph.engines.check import rescaled
+from barograph.model import BadInput, Instance, Placement, Plan, Rescale, Slot, Topology
+from barograph.model.checks import require
+
+FORMS = (
+    "move count/1=node-2, scale split=4, cut, kill executor@node-2, kill node@node-2, start node@node-2, or kill driver"
+)
+
+
+class Blow(StrEnum):
+    """What befalls the cluster, not the topology."""
+
+    KILL_EXECUTOR = "kill executor"
+    KILL_NODE = "kill node"
+    START_NODE = "start node"
+    KILL_DRIVER = "kill driver"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One order: a move, a rescale, a blow with the slot it hits, or else a cut. text is what the user wrote."""
+
+    at_s: float
+    text: str
+    move: tuple[Instance, Slot] | None = None
+    rescale: Rescale | None = None
+    blow: Blow | None = None
+    slot: Slot | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return self.move is None and self.rescale is None and self.blow is None
+
+
+def parse_action(text: str, topology: str) -> Action:
+    seconds, colon, order = text.partition(":")
+    try:
+        at_s = float(seconds)
+    except ValueError:
+        at_s = -1.0
+    if not colon or not at_s >= 0 or at_s == float("inf"):
+        raise BadInput(f"--at {text!r}: write SECONDS:ACTION, for example 20:move count/1=node-2")
+    words = order.split()
+    if words == ["cut"]:
+        return Action(at_s, order)
+    if words == ["kill", "driver"]:
+        return Action(at_s, order, blow=Blow.KILL_DRIVER)
+    if len(words) == 2 and words[1].count("@") == 1:
+        what, target = words[1].split("@")
+        if (name := f"{words[0]} {what}") in set(Blow) and target:
+            blow = Blow(name)
+            require(blow is Blow.KILL_EXECUTOR or "/" not in target, f"--at {text!r}: {target!r} is no name of a node")
+            return Action(at_s, order, blow=blow, slot=Slot.parse(target))
+    if len(words) == 2 and words[1].count("=") == 1:
+        what, target = words[1].split("=")
+        if words[0] == "move":
+            return Action(at_s, order, move=(Instance.parse(what, topology), Slot.parse(target)))
+        if words[0] == "scale":
+            require(target.isdecimal() and int(target) > 0, f"--at {text!r}: {target!r} is no number of instances")
+            return Action(at_s, order, rescale=Rescale(topology, what, int(target)))
+    raise BadInput(f"--at {text!r}: the action must be {FORMS}")
+
+
+def check_actions(
+    actions: Iterable[Action], topology: Topology, nodes: Mapping[str, int], seats: int, seconds: float
+) -> None:
+    """Refuse what can never be: names that do not exist, more instances than seats. nodes: name -> slots."""
+    present = topology
+    for action in sorted(actions, key=lambda a: a.at_s):
+        where = f"--at {action.at_s:g}:{action.text}"
+        require(action.at_s <= seconds, f"{where}: the run ends after {seconds:g} s")
+        if action.rescale is not None:
+            operator = present.operator(action.rescale.operator)
+            wanted = action.rescale.parallelism
+            require(not operator.fixed_because or operator.parallelism == wanted, f"{where}: {operator.fixed_because}")
+            present = rescaled(present, Plan(rescales=(action.rescale,)))
+            count = sum(o.parallelism for o in present.operators)
+            require(count <= seats, f"{where}: {count} instances need a seat each and there are {seats} seats")
+        if action.move is not None:
+            instance, slot = action.move
+            count = present.operator(instance.operator).parallelism
+            require(instance.index < count, f"{where}: {instance.operator} has {count} instances, numbered from 0")
+            _require_slot(where, slot, nodes)
+        if action.slot is not None:
+            _require_slot(where, action.slot, nodes)
+
+
+def _require_slot(where: str, slot: Slot, nodes: Mapping[str, int]) -> None:
+    require(slot.node in nodes, f"{where}: there is no node {slot.node!r}; there are {', '.join(nodes)}")
+    require(slot.index < nodes[slot.node], f"{where}: node {slot.node} has {nodes[slot.node]} workers")
+
+
+def plan_of(actions: Iterable[Action], topology: str) -> Plan:
+    """All orders of one second as one plan: they share one cut."""
+    listed = tuple(actions)
+    return Plan(
+        placement=Placement({a.move[0]: a.move[1] for a in listed if a.move is not None}),
+        rescales=tuple(a.rescale for a in listed if a.rescale is not None),
+        cuts=(topology,) if any(a.is_cut for a in listed) else (),
+    )

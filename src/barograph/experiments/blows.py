@@ -1,0 +1,46 @@
+"""Strikes that a user orders for a run: a kill -9 of an executor or a node, a node's start. None is polite.
+
+Who keeps the cluster brings a killed node back at once, unless a later action of the run is to start it.
+"""
+
+import time
+from collections.abc import Iterable
+
+from barograph.engines.spark import runs
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.keeper import order_down, order_up
+from barograph.engines.spark.nodes import kill_executor, status_of
+from barograph.engines.spark.processes import kill_marked
+from barograph.engines.spark.runs import Run
+from barograph.experiments.actions import Action, Blow
+from barograph.model import BadInput
+
+_UP_S = 60.0
+
+
+def strike(action: Action, run: Run, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
+    """Do it; what was done, in words. BadInput where there is nothing to hit."""
+    assert action.blow is not None and action.slot is not None
+    node = action.slot.node
+    if action.blow is Blow.KILL_EXECUTOR:
+        worker = next((w for w in engine.workers() if w.slot == action.slot), None)
+        if worker is None:
+            raise BadInput(f"no executor is alive in slot {action.slot}")
+        return f"killed executor {kill_executor(run, node, worker.executor)} on {node}"
+    if action.blow is Blow.KILL_NODE:
+        if any(a.blow is Blow.START_NODE and a.slot == action.slot and a.at_s > action.at_s for a in all_actions):
+            order_down(run, node)
+        kill_marked(run.run_id, node)
+        return f"killed {node} with all its executors"
+    order_up(run, node)
+    deadline = time.monotonic() + _UP_S
+    while not _is_alive(run, node):
+        if time.monotonic() > deadline:
+            raise BadInput(f"{node} did not come up within {_UP_S:g} s")
+        time.sleep(0.1)
+    return f"started {node}"
+
+
+def _is_alive(run: Run, node: str) -> bool:
+    now = runs.read(run.folder)  # its keeper writes down each new life of a node
+    return now is not None and any(n.name == node and n.alive for n in status_of(now))

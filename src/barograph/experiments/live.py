@@ -1,0 +1,39 @@
+"""What a person sees while a run goes on: a line a second."""
+
+from typing import TextIO
+
+from barograph.experiments.run import LiveLine
+
+HEADER = f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'epoch':>5}  instances by node"
+
+
+class Table:
+    """Writes to a stream; the header again every twenty lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lines = 0
+
+    def say(self, text: str) -> None:
+        print(f"-- {text}", file=self._stream, flush=True)
+
+    def show(self, line: LiveLine) -> None:
+        if self._lines % 20 == 0:
+            print(HEADER, file=self._stream)
+        self._lines += 1
+        nodes = "  ".join(f"{node}: {_short(instances)}" for node, instances in line.by_node.items())
+        print(
+            f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {line.read_rows_s:>9,.0f} {line.out_rows_s:>9,.0f} "
+            f"{line.backlog_rows:>9,} {line.epoch:>5}  {nodes}",
+            file=self._stream,
+            flush=True,
+        )
+
+
+def _short(instances: list[str]) -> str:
+    """``split/0 split/1`` as ``split 0,1``."""
+    groups: dict[str, list[str]] = {}
+    for name, index in (i.split("/") for i in instances):
+        groups.setdefault(name, []).append(index)
+
+    return " ".join(f"{name} {','.join(groups[name])}" for name in groups) or "-"

@@ -1,0 +1,94 @@
+"""What a run says of itself at the end. docs/run.md documents every key."""
+
+from dataclasses import dataclass
+
+from barograph.experiments.repeats import RestartReport
+from barograph.experiments.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class ActionReport:
+    """One action and what came of it. gap_s: the longest pause of the output around it."""
+
+    at_s: float
+    action: str
+    ok: bool
+    reason: str
+    order_to_commit_s: float | None
+    gap_s: float | None
+    did: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    workload: str
+    load: str
+    seconds: float
+    lines_due: int
+    lines_undrained: int
+    verdict: Verdict
+    longest_pause_s: float
+    epochs: int
+    actions: tuple[ActionReport, ...]
+    notes: tuple[str, ...]
+    restarts: tuple[RestartReport, ...]
+    output_rows: int
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict.exact and self.lines_undrained == 0 and all(a.ok for a in self.actions)
+
+    def to_json(self) -> dict[str, object]:
+        v = self.verdict
+        return {
+            "workload": self.workload,
+            "load": self.load,
+            "seconds": self.seconds,
+            "lines": {"due": self.lines_due, "undrained": self.lines_undrained},
+            "rows": {
+                "due": v.due,
+                "counted": v.counted,
+                "lost": v.lost,
+                "counted_twice": v.counted_twice,
+                "checksum_ok": v.checksum_ok,
+            },
+            "longest_pause_s": round(self.longest_pause_s, 3),
+            "epochs": self.epochs,
+            "actions": [
+                {
+                    "at_s": a.at_s,
+                    "action": a.action,
+                    "ok": a.ok,
+                    "reason": a.reason,
+                    "order_to_commit_s": _rounded(a.order_to_commit_s),
+                    "gap_s": _rounded(a.gap_s),
+                    "did": list(a.did),
+                }
+                for a in self.actions
+            ],
+            "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
+            "restarts": [r.to_json() for r in self.restarts],
+            "notes": list(self.notes),
+        }
+
+    def summary(self) -> str:
+        v = self.verdict
+        lines = [
+            f"lines   due {self.lines_due:,}  undrained {self.lines_undrained:,}",
+            f"words   due {v.due:,}  counted {v.counted:,}  lost {v.lost:,}  counted twice {v.counted_twice:,}"
+            + ("" if v.checksum_ok else "  CHECKSUM DIFFERS"),
+            f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
+        ]
+        for a in self.actions:
+            took = "" if a.order_to_commit_s is None else f"  committed after {a.order_to_commit_s:.2f} s"
+            gap = "" if a.gap_s is None else f", output paused {a.gap_s:.2f} s"
+            lines.append(f"at {a.at_s:>5g}s  {a.action:<24} {'done' + took + gap if a.ok else 'REFUSED: ' + a.reason}")
+        for r in self.restarts:
+            again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
+            lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
+        lines += [f"note    {n}" for n in self.notes]
+        return "\n".join(lines)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)

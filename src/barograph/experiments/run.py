@@ -1,0 +1,373 @@
+"""One run of a workload on a real cluster: start, watch, act at the ordered seconds, drain, judge.
+
+It decides no placement of its own: the first one is the policy's, the rest are the user's orders.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from barograph.engines.spark.checkpoint import committed_offsets
+from barograph.engines.spark.conf import plugin_settings
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.java import find_java
+from barograph.engines.spark.runs import run_of
+from barograph.engines.spark.session import await_executors, open_session, real_time
+from barograph.engines.spark.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.supervise import Restart, Supervised
+from barograph.engines.spark.supervisor import Supervisor
+from barograph.experiments.actions import Action, Blow, check_actions, plan_of
+from barograph.experiments.blows import strike
+from barograph.experiments.journal import Journal
+from barograph.experiments.pauses import longest, pauses
+from barograph.experiments.place import Place, open_place
+from barograph.experiments.repeats import RestartReport, first_time_output
+from barograph.experiments.report import ActionReport, RunReport
+from barograph.experiments.verdict import judge
+from barograph.experiments.warm import RunFailed, require_alive, warm_up
+from barograph.model import Allotment, BadInput, Demand, Load, OperatorDemand, Outcome, Placement, Snapshot, Topology
+from barograph.model.checks import require, require_number, require_positive, require_whole
+from barograph.place.even import even
+from barograph.workloads import wordcount
+from barograph.workloads.lines import LineShape
+from barograph.workloads.replay import Replay
+from barograph.workloads.truth import truth_by_spark
+
+# Between the query's start and the first row: the executors, warm by then, launch the tasks.
+LEAD_S = 4.0
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
+
+    journal: where it notes what must outlive its driver; one that is not empty is gone on with.
+    """
+
+    load: Load
+    seconds: float = 60.0
+    parallelism: dict[str, int] = field(default_factory=lambda: dict(wordcount.DEFAULT_PARALLELISM))
+    epoch_s: float = 60.0
+    cluster: ClusterSettings = field(default_factory=lambda: ClusterSettings(3, 0.6, 8))
+    master: str | None = None
+    checkpoint: Path | None = None
+    actions: tuple[Action, ...] = ()
+    lines: LineShape = field(default_factory=LineShape)
+    drain_s: float = 120.0
+    journal: Path | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("seconds", self.seconds)
+        require_number("epoch", self.epoch_s, 1.0)
+        require_positive("drain seconds", self.drain_s)
+        known = set(wordcount.DEFAULT_PARALLELISM)
+        for operator, count in self.parallelism.items():
+            require(operator in known, f"wordcount has no operator {operator!r}; it has {', '.join(sorted(known))}")
+            require_whole(f"parallelism of {operator}", count, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLine:
+    """One second of a run, for the person who watches."""
+
+    at_s: float
+    due_rows_s: float
+    read_rows_s: float
+    out_rows_s: float
+    backlog_rows: int
+    epoch: int
+    by_node: dict[str, list[str]]
+
+
+def check(settings: RunSettings) -> None:
+    """Refuse, before anything is started, what can never be."""
+    find_java()
+    if settings.master is None:
+        cluster = settings.cluster
+        require_free_port(cluster.port)
+    else:
+        run = run_of(settings.master)
+        require(
+            run is not None,
+            f"no cluster answers to {settings.master!r} here: 'barograph cluster status' lists those that run",
+        )
+        assert run is not None
+        cluster = run.settings
+    topology = wordcount.topology(settings.parallelism)
+    seats = cluster.nodes * cluster.executors * cluster.seats
+    count = sum(o.parallelism for o in topology.operators)
+    require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
+    slots = dict.fromkeys(cluster.node_names(), cluster.executors)
+    check_actions(settings.actions, topology, slots, seats, settings.seconds)
+    if settings.checkpoint is not None and settings.journal is None:
+        require_empty_and_writable(settings.checkpoint)
+
+
+def require_empty_and_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run starts from nothing")
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInput(f"the checkpoint folder {folder} cannot be written: {error.strerror}") from error
+
+
+def run(
+    settings: RunSettings,
+    show: Callable[[LiveLine], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
+    tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
+) -> RunReport:
+    """Everything from an empty machine to the verdict; what was started is ended, whatever happens."""
+    check(settings)
+    with ExitStack() as ending:
+        place = open_place(settings.cluster, settings.master, ending, say)
+        say("starting Spark")
+        spark = open_session("barograph run", plugin_settings(), place.conf)
+        ending.callback(spark.stop)
+        await_executors(spark, place.executors())
+        supervisor = Supervisor(spark, place.nodes)
+        ending.callback(supervisor.close)
+        supervisor.serve()
+        journal = Journal(settings.journal)
+        checkpoint = settings.checkpoint
+        if checkpoint is None:
+            checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
+            ending.callback(shutil.rmtree, checkpoint, True)
+        if not journal.past.begun:
+            warm_up(spark, settings.parallelism, say)
+        return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
+
+
+class _Run:
+    """A run under way."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        spark: SparkSession,
+        supervisor: Supervisor,
+        place: Place,
+        checkpoint: Path,
+        journal: Journal,
+        show: Callable[[LiveLine], None],
+        say: Callable[[str], None],
+        tamper: Callable[[DataFrame], DataFrame],
+    ) -> None:
+        self.settings, self.spark, self.place, self.checkpoint = settings, spark, place, checkpoint
+        self.show, self.say, self.tamper = show, say, tamper
+        self.supervisor, self.engine, self.journal = supervisor, supervisor.engine, journal
+        self.topology = wordcount.topology(settings.parallelism)
+        # A horizon for shapes that go on for ever; nothing falls due after the run's end.
+        self.schedule = settings.load.schedule(settings.seconds)
+        self.start_ms = journal.past.start_ms
+        self.replay = self._replay()
+        self.committed_before = 0  # rows that were committed when the present life of the query began
+        self.life = ""
+        self.notes: list[str] = []
+
+    def whole(self) -> RunReport:
+        query = self._start()
+        try:
+            self._await_first_epoch(query)
+            self.place.fence()
+            self._watch(query)
+            undrained = self._drain(query)
+        finally:
+            query.stop()
+        return self._judge(undrained, query)
+
+    def _replay(self) -> Replay:
+        return Replay(
+            self.schedule, self.settings.parallelism["source"], self.settings.lines, close_s=self.settings.seconds,
+            start_ms=self.start_ms,
+        )  # fmt: skip
+
+    def load_s(self) -> float:
+        """Seconds since the load's start."""
+        return time.time() - self.start_ms / 1000
+
+    def _start(self) -> Supervised:
+        past = self.journal.past
+        if past.begun:
+            self.engine.place_first(self.topology, past.placement, past.parallelism)
+        else:
+            self.engine.place_first(self.topology, first_placement(self.engine, self.topology))
+            self.start_ms = int((time.time() + LEAD_S) * 1000)
+            self.journal.begin(self.start_ms)
+        self.replay = self._replay()
+        self.say("starting the query")
+        return self.supervisor.start(self._build)
+
+    def _build(self) -> DataStreamWriter:
+        """A fresh writer for each life of the query."""
+        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
+        return real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
+
+    def _await_first_epoch(self, query: Supervised) -> None:
+        """Until every instance runs; the fences come after that, because start-up is not measured."""
+        if not query.await_up(90.0):
+            require_alive(query)
+            raise RunFailed("the instances of the query did not start within 90 s")
+        self.journal.driver_is_up(sum(committed_offsets(self.checkpoint)), int(time.time() * 1000))
+
+    def _watch(self, query: Supervised) -> None:
+        """Second by second until the source closes. Actions have threads of their own, so that the view goes on; blows
+        have another one, so that they can hit while a plan is being carried out."""
+        ordered = sorted(self.settings.actions, key=lambda a: a.at_s)
+        due = [a for a in ordered if (a.at_s, a.text) not in self.journal.past.done]
+        pending = [list(group) for _, group in groupby(due, lambda a: a.at_s)]
+        read_before, second, told = self.rows_read(), 0, 0
+        with ThreadPoolExecutor(1, "plans") as hand, ThreadPoolExecutor(1, "blows") as fist:
+            acting: list[Future[None]] = []
+
+            def act(group: list[Action]) -> None:
+                plans = [a for a in group if a.blow is None]
+                if plans:
+                    acting.append(hand.submit(self._act, plans))
+                acting.extend(fist.submit(self._strike, a) for a in group if a.blow not in (None, Blow.KILL_DRIVER))
+
+            while (now_s := self.load_s()) < self.settings.seconds:
+                while pending and pending[0][0].at_s <= now_s:
+                    act(pending.pop(0))
+                if now_s >= second:
+                    require_alive(query)
+                    for restart in query.restarts[told:]:
+                        self.journal.restarted(self._restart(restart))
+                        self.say(f"{restart.cause}; down for {restart.down_s:.2f} s")
+                    told = len(query.restarts)
+                    read_before = self._tell(read_before)
+                    second = int(self.load_s()) + 1
+                next_s = min(second, *(group[0].at_s for group in pending[:1]), self.settings.seconds)
+                time.sleep(max(0.0, min(next_s - self.load_s(), 1.0)))
+            for late in pending:
+                act(late)
+            for done in acting:
+                done.result()
+
+    def _act(self, actions: list[Action]) -> None:
+        ordered_s = self.load_s()
+        outcome: Outcome = self.supervisor.apply(plan_of(actions, self.topology.name))
+        reason = "; ".join(f"{r.what}: {r.reason}" for r in outcome.refused)
+        placement, parallelism = self.engine.orders(self.topology.name)
+        self.journal.ordered(parallelism, placement)
+        for action in actions:
+            report = ActionReport(
+                action.at_s, action.text, outcome.ok, reason, outcome.order_to_commit_s, None, outcome.done
+            )
+            self.journal.acted(report, (ordered_s, self.load_s()))
+
+    def _strike(self, action: Action) -> None:
+        struck_s = self.load_s()
+        did: tuple[str, ...] = ()
+        reason = ""
+        try:
+            did = (strike(action, self.place.run, self.engine, self.settings.actions),)
+        except BadInput as error:
+            reason = str(error)
+        report = ActionReport(action.at_s, action.text, not reason, reason, None, None, did)
+        self.journal.acted(report, (struck_s, self.load_s()))
+
+    def rows_read(self) -> int:
+        """Lines read from the source so far, each once: a life begins where the one before had committed."""
+        present = self.engine.sight.present(self.topology.name)
+        if present is None:
+            return self.committed_before
+        if present.run != self.life:
+            self.life, self.committed_before = present.run, sum(committed_offsets(self.checkpoint, present.epoch - 1))
+        epochs = [e for e in self.engine.epochs(self.topology.name) if e.run == present.run]
+        lives = (life for e in epochs for i, life in e.lives.items() if i.operator == "source")
+        return self.committed_before + sum(life.rows_read for life in lives)
+
+    def _tell(self, read_before: int) -> int:
+        now: Snapshot = self.engine.observe()
+        at_s = self.load_s()
+        read = self.rows_read()
+        due = int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
+        tenth = int(time.time() * 100)
+        output = self.engine.output(self.topology.name)
+        present = self.engine.sight.present(self.topology.name)
+        self.journal.saw(output, read, present.planned_ms if present else None)
+        out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
+        by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
+        for instance, slot in sorted(now.placement.slots.items()):
+            by_node[slot.node].append(f"{instance.operator}/{instance.index}")
+        epoch = self.engine.sight.present(self.topology.name)
+        self.show(
+            LiveLine(
+                at_s, self.schedule.rate_at(max(at_s, 0.0)), read - read_before, out, max(0, due - read),
+                epoch.epoch if epoch else 0, by_node,
+            )
+        )  # fmt: skip
+        return read
+
+    def _drain(self, query: Supervised) -> int:
+        """The source is closed: read what is left, commit it, say how many lines are still unread."""
+        self.say("draining")
+        due = sum(self.replay.rows())
+        deadline = time.monotonic() + self.settings.drain_s
+        while (left := due - sum(committed_offsets(self.checkpoint))) > 0 and time.monotonic() < deadline:
+            require_alive(query)
+            self.engine.refresh()
+            if self.rows_read() >= due:
+                self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
+            else:
+                time.sleep(0.05)
+        if left > 0:  # what was read in time is committed with a last cut
+            self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
+            left = due - sum(committed_offsets(self.checkpoint))
+        # The last rows out are reported a moment after the epoch has ended.
+        self.engine.refresh()
+        return left
+
+    def _judge(self, undrained: int, query: Supervised) -> RunReport:
+        self.say("reading the state back")
+        read = committed_offsets(self.checkpoint)
+        verdict = judge(
+            truth_by_spark(self.spark, self.replay, read), wordcount.counted(self.spark, str(self.checkpoint))
+        )
+        self.journal.saw(self.engine.output(self.topology.name), self.rows_read(), None)
+        restarts = (*self.journal.past.restarts, *(self._restart(r) for r in query.restarts))
+        output = self.journal.output
+        new = first_time_output(output, restarts, self.start_ms)
+        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
+        actions = tuple(
+            replace(report, gap_s=longest(found, start, end) if report.ok else None)
+            for report, (start, end) in self.journal.actions()
+        )
+        epochs = self.engine.epochs(self.topology.name)
+        strays = {
+            f"{i.operator}/{i.index} did not get executor {s.wanted} in epoch {e.epoch}: {s.because}"
+            for e in epochs
+            for i, s in e.seated.items()
+            if s.wanted and s.because
+        }
+        return RunReport(
+            wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
+            longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
+            (*self.notes, *sorted(strays)), restarts, sum(output.values()),
+        )  # fmt: skip
+
+    def _restart(self, restart: Restart) -> RestartReport:
+        at_s = restart.at_ms / 1000 - self.start_ms / 1000
+        return RestartReport(at_s, restart.cause, restart.down_s, restart.rows.read, restart.rows.output)
+
+
+def first_placement(engine: SparkEngine, topology: Topology) -> Placement:
+    """Where the policy puts a topology that does not run yet."""
+    now = engine.observe()
+    coming = replace(now, topologies=(*now.topologies, topology))
+    demand = Demand(
+        tuple(OperatorDemand(topology.name, o.name, o.parallelism, (0.0,) * o.parallelism) for o in topology.operators)
+    )
+    return even(coming, demand, Allotment()).placement

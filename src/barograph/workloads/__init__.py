@@ -1,0 +1,1 @@
+"""The papers' topologies as PySpark queries, and the load they run on."""

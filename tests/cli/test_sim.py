@@ -1,0 +1,83 @@
+"""``barograph sim`` says what came of a run, and refuses nonsense in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+
+SHORT = """
+name = "short"
+title = "a short run"
+duration_s = 40
+nodes = [{name = "n", count = 2, cpu_pct = 200, slots = 2, memory_mb = 8192}]
+[[topologies]]
+name = "t"
+operators = [
+  {name = "s", parallelism = 2, load = "ramp 0s=50 40s=300", cost_ms = 0.5, cpu_pct = 20, memory_mb = 64},
+  {name = "k", parallelism = 2, cost_ms = 3, cpu_pct = 60, memory_mb = 64},
+]
+edges = [{source = "s", target = "k"}]
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> str:
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    return str(path)
+
+
+@pytest.mark.parametrize("policy", ["none", "adaptive", "liu", "fixed-equal"])
+def test_json_has_every_number(scenario: str, policy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    code = main(["sim", scenario, "--policy", policy, "--seed", "2", "--format", "json", "--trace", str(trace)])
+    assert code == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["policy"] == policy
+    assert report["completed_rows"] > 6000
+    assert report["lost_rows"] == 0
+    assert report["calibrated"] is False
+    assert report["decisions"] == 5
+    assert set(report["complete_time_ms"]) == {"mean", "p50", "p99", "max"}
+    assert report["cpu_used_s"] <= report["cpu_allotted_s"]
+    lines = trace.read_text().splitlines()
+    assert [json.loads(line)["at_s"] for line in lines][:2] == [0.0, 10.0]
+
+
+def test_the_table_says_that_it_is_uncalibrated(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", scenario, "--policy", "even"]) == 0
+    out = capsys.readouterr().out
+    assert "uncalibrated" in out
+    assert "lost rows          0" in out
+
+
+def test_the_list_names_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert "wordcount-regular" in out
+    assert "migration/warm-cut-m16" in out
+
+
+WRONG = {
+    "no such scenario": (["nowhere"], "there is no scenario 'nowhere'"),
+    "no such file": (["nowhere.toml"], "the scenario 'nowhere.toml' cannot be read"),
+    "no scenario": ([], "name a SCENARIO"),
+    "no such policy": (["debs-2013", "--policy", "luck"], "there is no policy 'luck'"),
+    "no such option": (["debs-2013", "--option", "luck=3"], "has no option 'luck'"),
+    "bad seed": (["debs-2013", "--seed", "-1"], "--seed must be a whole number"),
+    "bad grain": (["debs-2013", "--grain", "sand"], "--grain must be rows or flows"),
+    "bad format": (["debs-2013", "--format", "xml"], "--format must be json or table"),
+    "no such recording": (["recording:nowhere"], "has no cluster 'nowhere'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_nonsense_is_refused_in_one_line(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, sentence = WRONG[case]
+    assert main(["sim", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""

@@ -1,0 +1,259 @@
+"""Placing, cutting and scaling on a real cluster, checked by where each instance's own thread reported itself from."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql.functions import col
+
+from barograph.experiments.stage import Stage, open_stage
+from barograph.model import Grouping, Instance, MigrationMode, Placement, Plan, Rescale, Slot
+from barograph.naming import named
+from barograph.workloads import wordcount
+from barograph.workloads.replay import FORMAT
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with open_stage() as opened:
+        yield opened
+
+
+def slots(stage: Stage) -> dict[str, Slot]:
+    """Executor -> slot."""
+    return {w.executor: w.slot for w in stage.engine.observe().workers}
+
+
+def test_the_topology_is_discovered_without_annotation(stage: Stage) -> None:
+    with stage.wordcount():
+        found = stage.engine.observe().topology("wordcount")
+        assert found == wordcount.topology({"source": 2, "split": 2, "count": 3})
+        workers = stage.engine.observe().workers
+        assert sorted(str(w.slot) for w in workers) == ["node-1/0", "node-2/0", "node-3/0"]
+        assert {w.seats for w in workers} == {8}
+
+
+def test_every_instance_runs_where_the_plan_says(stage: Stage) -> None:
+    draw = random.Random(11)
+    with stage.wordcount() as counting:
+        where = slots(stage)
+        instances = list(stage.engine.observe().topology("wordcount").instances())
+        seen_epochs = set()
+        for _ in range(10):
+            wanted = {i: draw.choice(sorted(where)) for i in instances}
+            outcome = stage.engine.apply(Plan(Placement({i: where[e] for i, e in wanted.items()})))
+            assert outcome.ok, outcome.refused
+            counting.settle(lambda: bool(counting.executors()))
+            assert counting.executors() == {f"{i.operator}/{i.index}": e for i, e in wanted.items()}
+            seen_epochs.add(counting.epoch())
+        assert len(seen_epochs) == 10
+        assert counting.verdict().exact
+
+
+def test_a_move_touches_only_the_moved_instance(stage: Stage) -> None:
+    with stage.wordcount() as counting:
+        before = counting.executors()
+        where = slots(stage)
+        other = next(e for e in sorted(where) if e != before["count/1"])
+        outcome = stage.engine.apply(Plan(Placement({Instance("wordcount", "count", 1): where[other]})))
+        assert outcome.ok, outcome.refused
+        assert [d for d in outcome.done if d.startswith("moved")] == [
+            f"moved wordcount/count/1 from {where[before['count/1']]} to {where[other]}"
+        ]
+        counting.settle(lambda: bool(counting.executors()))
+        assert counting.executors() == {**before, "count/1": other}
+
+
+def test_split_is_scaled_while_it_runs_with_exact_counts(stage: Stage) -> None:
+    with stage.wordcount(rate=1500) as counting:
+        for parallelism in (4, 1, 3):
+            out = counting.output()
+            outcome = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "split", parallelism),)))
+            assert outcome.ok, outcome.refused
+            counting.settle(lambda: bool(counting.executors()))
+            splits = [i for i in counting.executors() if i.startswith("split/")]
+            assert len(splits) == parallelism
+            counting.settle(lambda before=out: counting.output() > before)  # type: ignore[misc]
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_moves_and_scales_of_one_plan_share_one_cut(stage: Stage) -> None:
+    with stage.wordcount() as counting:
+        epoch = counting.epoch()
+        plan = Plan(
+            Placement({Instance("wordcount", "count", i): Slot("node-1") for i in range(3)}),
+            (Rescale("wordcount", "split", 3),),
+        )
+        outcome = stage.engine.apply(plan)
+        assert outcome.ok, outcome.refused
+        assert counting.epoch() == epoch + 1
+        assert stage.engine.apply(plan).done == ()
+        assert counting.epoch() == epoch + 1
+
+
+def test_what_cannot_be_is_refused_and_nothing_changes(stage: Stage) -> None:
+    with stage.wordcount() as counting:
+        before, epoch = stage.engine.observe(), counting.epoch()
+        source = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "source", 4),)))
+        assert [r.reason for r in source.refused] == [wordcount.SOURCE_FIXED]
+        count = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "count", 4),)))
+        assert [r.reason for r in count.refused] == [wordcount.STATE_FIXED]
+        full = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "split", 20),)))
+        assert "24 seats" in full.refused[0].reason
+        stale = stage.engine.apply(Plan(cuts=("wordcount",), version=before.version + 7))
+        assert "made from state" in stale.refused[0].reason
+        mode = stage.engine.apply(Plan(cuts=("wordcount",), mode=MigrationMode.WORKER))
+        assert not mode.ok
+        after = stage.engine.observe()
+        assert (after.placement, after.version, counting.epoch()) == (before.placement, before.version, epoch)
+
+
+def test_two_queries_one_cut_the_other_not_disturbed(stage: Stage) -> None:
+    with stage.wordcount("first") as first, stage.wordcount("second") as second:
+        epoch, lives = second.epoch(), second.executors()
+        for _ in range(3):
+            assert stage.engine.apply(Plan(cuts=("first",))).ok
+        assert first.epoch() >= 3
+        out = second.output()
+        second.settle(lambda: second.output() > out)
+        assert (second.epoch(), second.executors()) == (epoch, lives)
+        move = Plan(Placement({Instance("second", "count", 0): Slot("node-2")}), (Rescale("first", "split", 1),))
+        assert stage.engine.apply(move).ok
+        second.settle(lambda: bool(second.executors()))
+        where = slots(stage)
+        assert where[second.executors()["count/0"]] == Slot("node-2")
+        assert first.verdict().exact
+        assert second.verdict().exact
+
+
+def test_a_late_order_cuts_no_later_epoch(stage: Stage) -> None:
+    """An executor hears of a cut a second late, when the next epoch already runs: that one must go on."""
+    with stage.wordcount() as counting:
+        late = sorted(slots(stage))[0]
+        where = slots(stage)
+        # No source on the late executor: the epoch then ends without it having heard.
+        others = [s for e, s in where.items() if e != late]
+        away = {Instance("wordcount", "source", i): others[i] for i in range(2)}
+        assert stage.engine.apply(Plan(Placement(away))).ok
+        delay_orders(stage, late, 1500)
+        try:
+            epoch = counting.epoch()
+            assert stage.engine.apply(Plan(cuts=("wordcount",))).ok
+            assert counting.epoch() == epoch + 1
+            back = {Instance("wordcount", "source", i): where[late] for i in range(2)}
+            assert stage.engine.apply(Plan(Placement(back))).ok  # the sources now read where orders come late
+            epoch = counting.epoch()
+            deadline = time.monotonic() + 5
+            while time.monotonic() < deadline:
+                stage.engine.refresh()
+                assert counting.epoch() == epoch
+                time.sleep(0.1)
+        finally:
+            delay_orders(stage, late, 0)
+        assert counting.verdict().exact
+
+
+def delay_orders(stage: Stage, executor: str, ms: int) -> None:
+    call = f"reflect('org.apache.spark.barograph.Cuts', 'delayOn', '{executor}', cast({ms} as bigint))"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        frame = stage.spark.range(0, 64, 1, 16).selectExpr(f"{call} as here")
+        if executor in {r["here"] for r in frame.collect()}:
+            return
+    raise AssertionError(f"no task ran on executor {executor}")
+
+
+def test_batch_and_micro_batch_run_beside_as_if_nothing_were_there(stage: Stage) -> None:
+    spark = stage.spark
+    with stage.wordcount() as counting:
+        epoch = counting.epoch()
+        counts = spark.range(0, 10_000, 1, 4).groupBy((col("id") % 7).alias("k")).count().collect()
+        assert sum(r["count"] for r in counts) == 10_000
+        rows = spark.readStream.format(FORMAT).options(**counting.replay.options()).load().groupBy("partition").count()
+        query = (
+            rows.writeStream.queryName("beside").outputMode("complete").format("memory")
+            .trigger(processingTime="0 seconds").start()
+        )  # fmt: skip
+        try:
+            counting.settle(lambda: spark.sql("select * from beside").count() == 2)
+            assert "OperatorExec" not in query._jsq.explainInternal(False)
+            assert "beside" not in {t.name for t in stage.engine.observe().topologies}
+        finally:
+            query.stop()
+        assert counting.epoch() == epoch
+        assert counting.verdict().exact
+
+
+def test_a_tampered_stream_is_noticed(stage: Stage) -> None:
+    """Drop one word of one line and repeat one word of another: 1 lost, 1 counted twice."""
+
+    def tamper(words):  # type: ignore[no-untyped-def]
+        here = "partition = 0 and k = {} and position = 0"
+        kept = words.where(f"not ({here.format(3)})")
+        return kept.selectExpr("*", f"explode(sequence(1, if({here.format(4)}, 2, 1))) as again").drop("again")
+
+    with stage.wordcount(tamper=tamper) as counting:
+        counting.settle(lambda: counting.output() > 200)
+        verdict = counting.verdict()
+        lines = counting.replay.lines
+        assert lines.line(0, 3).split()[0] != lines.line(0, 4).split()[0], "the two words must differ"
+        assert (verdict.lost, verdict.counted_twice, verdict.checksum_ok) == (1, 1, False)
+
+
+def test_names_come_from_the_plan_or_from_the_user(stage: Stage) -> None:
+    spark = stage.spark
+    replay = {"segments": "0.0:1.0:100.0:100.0", "partitions": "2"}
+    lines = spark.readStream.format(FORMAT).options(**replay).load()
+    spread = named(lines.repartition(2).where("k >= 0"), "spread")
+    single = spread.repartition(1).where("k >= 0")
+    distinct = single.dropDuplicates(["partition", "k"])
+    query = (
+        distinct.writeStream.queryName("shapes").outputMode("update").format("noop")
+        .trigger(realTime="5 seconds").start()  # type: ignore[call-overload]
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while "shapes" not in {t.name for t in stage.engine.observe().topologies}:
+            assert query.exception() is None, query.exception()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        topology = stage.engine.observe().topology("shapes")
+        assert [(o.name, o.stateful, o.source) for o in topology.operators] == [
+            ("source", False, True), ("spread", False, False), ("map", False, False), ("deduplicate", True, False),
+        ]  # fmt: skip
+        assert [e.grouping for e in topology.edges] == [Grouping.SHUFFLE, Grouping.GLOBAL, Grouping.FIELDS]
+        refused = stage.engine.apply(Plan(rescales=(Rescale("shapes", "map", 2),))).refused
+        assert [r.reason for r in refused] == ["a global grouping has exactly one instance"]
+    finally:
+        query.stop()
+
+
+def test_os_threads_are_those_of_the_executors(stage: Stage) -> None:
+    with stage.wordcount() as counting:
+        epoch = stage.engine.sight.present("wordcount")
+        assert epoch is not None
+        pids = {pid for node in stage.cluster.status() for pid in node.pids}
+        for life in epoch.lives.values():
+            assert life.pid in pids
+            comm = Path(f"/proc/{life.pid}/task/{life.tid}/comm").read_text()
+            assert comm.startswith("Executor task")
+        assert counting.query.isActive
+
+
+def test_orders_are_heard_by_all_within_a_moment(stage: Stage) -> None:
+    """Cuts ordered from several threads at once are each done or find their epoch already ended; none is lost."""
+    with stage.wordcount() as counting:
+        epoch = counting.epoch()
+        threads = [threading.Thread(target=stage.engine.apply, args=(Plan(cuts=("wordcount",)),)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert epoch < counting.epoch() <= epoch + 3
+        assert counting.verdict().exact

@@ -1,0 +1,282 @@
+"""Kill anything, at any moment: nothing is lost, nothing is counted twice, rows flow again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+from barograph.engines.spark.client import RemoteEngine
+from barograph.engines.spark.folders import STATE_VARIABLE
+from barograph.engines.spark.keeper import NodeKeeper
+from barograph.engines.spark.nodes import kill_executor
+from barograph.engines.spark.supervise import Supervised
+from barograph.experiments.stage import Counting, Stage, open_stage
+from barograph.model import BadInput, Instance, Outcome, Placement, Plan, Rescale
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("keeper") / "state"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(own_state: None) -> Iterator[Stage]:  # noqa: ARG001  # asked for so that it comes first
+    with open_stage() as opened:
+        keeper = NodeKeeper(opened.cluster)
+        yield opened
+        keeper.close()
+
+
+@pytest.fixture(autouse=True)
+def all_executors(stage: Stage) -> Iterator[None]:
+    """Spark's master brings a lost executor back by itself; each test begins with all of them."""
+    yield
+    deadline = time.monotonic() + 120
+    while len(stage.engine.living()[0]) < stage.cluster.settings.nodes:
+        assert time.monotonic() < deadline, "the lost executor did not come back"
+        time.sleep(0.1)
+
+
+def handle(counting: Counting) -> Supervised:
+    assert isinstance(counting.query, Supervised)
+    return counting.query
+
+
+def node_of(stage: Stage, counting: Counting, instance: str) -> tuple[str, str]:
+    """The node and the executor an instance runs on."""
+    executor = counting.executors()[instance]
+    return next((w.slot.node, w.executor) for w in stage.engine.workers() if w.executor == executor)
+
+
+def await_flow(counting: Counting, restarts: int = 1) -> None:
+    """Until the query has died and come back so often, and rows come out again."""
+    counting.settle(lambda: len(handle(counting).restarts) >= restarts, 120.0)
+    before = counting.output()
+    counting.settle(lambda: counting.output() > before + 100, 120.0)
+
+
+def tell(capsys: pytest.CaptureFixture[str], what: str, counting: Counting) -> None:
+    """Times are for people; bench/recovery.py holds them against bars."""
+    (restart, *_) = handle(counting).restarts
+    with capsys.disabled():
+        sys.stdout.write(f"\n{what}: {restart.cause}, down {restart.down_s:.2f} s, {restart.rows}\n")
+
+
+def test_a_killed_executor(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        query = handle(counting)
+        identity, run = query.id, query.runId
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        tell(capsys, "executor", counting)
+        assert query.restarts[0].cause == f"lost executor {executor} on {node}"
+        assert query.restarts[0].rows.read > 0
+        assert (query.id, query.isActive, query.exception()) == (identity, True, None)
+        assert query.runId != run
+        assert query.awaitTermination(0.1) is False
+        counting.settle(lambda: bool(counting.executors()))
+        assert executor not in counting.executors().values()
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+        assert query.lastProgress is not None
+        assert not query.isActive
+        assert query.awaitTermination() is None
+
+
+def test_a_killed_node_comes_back(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        node, _ = node_of(stage, counting, "count/1")
+        before = stage.cluster.run.leaders[node]
+        stage.cluster.kill_node(node)
+        await_flow(counting)
+        tell(capsys, "node", counting)
+        counting.settle(lambda: next(n.alive for n in stage.cluster.status() if n.name == node), 120.0)
+        assert stage.cluster.run.leaders[node] != before
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def during(stage: Stage, plan: Plan, blow: Callable[[], object]) -> Outcome:
+    """Strike while the plan is being carried out."""
+    found: list[Outcome] = []
+    acting = threading.Thread(target=lambda: found.append(stage.supervisor.apply(plan)))
+    acting.start()
+    blow()
+    acting.join(240)
+    assert found, "the plan was never answered"
+    return found[0]
+
+
+def test_killed_during_a_move(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        node, executor = node_of(stage, counting, "count/1")
+        other = next(w for w in stage.engine.workers() if w.slot.node != node)
+        plan = Plan(Placement({Instance("wordcount", "count", 1): other.slot}))
+        outcome = during(stage, plan, lambda: kill_executor(stage.cluster.run, node, executor))
+        assert outcome.ok, outcome.refused
+        await_flow(counting)
+        tell(capsys, "during a move", counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert counting.executors()["count/1"] == other.executor
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_killed_during_a_scale(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        node, executor = node_of(stage, counting, "source/0")
+        plan = Plan(rescales=(Rescale("wordcount", "split", 4),))
+        outcome = during(stage, plan, lambda: kill_executor(stage.cluster.run, node, executor))
+        assert outcome.ok, outcome.refused
+        await_flow(counting)
+        tell(capsys, "during a scale", counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert len([i for i in counting.executors() if i.startswith("split/")]) == 4
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+ASKS_AND_HANGS = """
+import sys
+from barograph.engines.spark.client import RemoteEngine
+engine = RemoteEngine(Path(sys.argv[1]))
+engine.observe()
+print("asked", flush=True)
+while True:
+    engine.observe()
+"""
+
+
+def test_hung_and_killed_clients_leave_the_topology_alone(stage: Stage) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        epoch, lives = counting.epoch(), counting.executors()
+        path = stage.supervisor.serve().path
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", ASKS_AND_HANGS, str(path)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline() == b"asked\n"
+            client.send_signal(signal.SIGSTOP)
+            out = counting.output()
+            counting.settle(lambda: counting.output() > out + 100)
+            another = RemoteEngine(path)
+            assert another.observe().topology("wordcount").name == "wordcount"
+            client.kill()
+        assert another.status()["topologies"][0]["doing"] == "running"
+        another.freeze()
+        assert "frozen" in another.apply(Plan(cuts=("wordcount",))).refused[0].reason
+        another.freeze(False)
+        assert (counting.epoch(), counting.executors()) == (epoch, lives)
+        assert another.apply(Plan(cuts=("wordcount",))).ok
+        assert counting.verdict().exact
+
+
+def test_a_bug_in_the_query_is_told_apart_from_a_lost_machine(stage: Stage) -> None:
+    def divide(words: DataFrame) -> DataFrame:
+        bad_row = "if(partition = 0 and k = 2000, 0, 1)"
+        return words.selectExpr("*", f"1 div {bad_row} as q").where("q is not null").drop("q")
+
+    with stage.wordcount("buggy", tamper=divide, supervised=True) as counting:
+        query = handle(counting)
+        with pytest.raises(StreamingQueryException, match="DIVIDE_BY_ZERO") as raised:
+            query.awaitTermination(240)
+        assert query.is_bug
+        assert "3 times the same failure at epoch 0 with no executor lost" in query.gave_up_because
+        assert query.gave_up_because in "".join(raised.value.__notes__)
+        assert query.exception() is raised.value
+        assert not query.isActive
+        assert len(query.restarts) == 2
+
+
+def test_without_a_checkpoint_nothing_is_supervised(stage: Stage) -> None:
+    lines = stage.spark.readStream.format("org.apache.spark.barograph.ReplaySource")
+    frame = lines.options(segments="0.0:1.0:10.0:10.0", partitions="1").load()
+    with pytest.raises(BadInput, match="checkpointLocation"):
+        stage.supervisor.start(
+            lambda: frame.writeStream.format("noop").outputMode("update").trigger(realTime="5 seconds")  # type: ignore[call-overload]
+        )
+
+
+@pytest.mark.slow
+def test_a_run_whose_driver_executor_and_node_are_killed() -> None:
+    """The whole command, from an empty machine: everything is killed once and every row is counted once."""
+    command = [
+        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--node-cpu", "2", "--seconds", "75",
+        "--load", "constant 300", "--at", "10:scale split=4", "--at", "20:kill driver",
+        "--at", "50:kill executor@node-2", "--at", "62:kill node@node-3", "--epoch", "20s", "--format", "json",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
+    causes = [r["cause"] for r in report["restarts"]]
+    assert causes[0] == "the driver was killed"
+    assert any("on node-2" in c for c in causes)
+    assert report["output"]["repeated"] > 0
+    assert {a["action"] for a in report["actions"] if a["ok"]} >= {"kill driver", "kill executor@node-2"}
+
+
+PLAIN = """
+import sys
+from pyspark.sql import SparkSession
+from barograph.engines.spark.conf import plugin_jar, real_time_settings
+from barograph.engines.spark.java import java_home
+from barograph.workloads.replay import FORMAT
+import json, os, time
+checkpoint, options = sys.argv[1], json.loads(sys.argv[2])
+os.environ["JAVA_HOME"] = str(java_home())
+builder = SparkSession.builder.master("local[8]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.extraClassPath", str(plugin_jar()))  # for the source alone
+for key, value in real_time_settings().items():
+    builder = builder.config(key, value)
+spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
+from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL
+from pyspark.sql.functions import expr
+lines = spark.readStream.format(FORMAT).options(**options).load()
+words = lines.repartition(2).selectExpr(*WORDS_SQL)
+counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL))
+writer = counts.writeStream.queryName("wordcount").outputMode("update").format("noop")
+query = writer.option("checkpointLocation", checkpoint).trigger(realTime="5 seconds").start()
+deadline = time.monotonic() + 120
+while not (query.lastProgress and query.lastProgress["numInputRows"] > 0):
+    assert query.exception() is None, query.exception()
+    assert time.monotonic() < deadline
+    time.sleep(0.1)
+query.stop()
+print("moved on")
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_moves_to_plain_spark_and_back(stage: Stage) -> None:
+    with stage.wordcount(supervised=True, epoch_s=5.0) as counting:
+        assert stage.supervisor.apply(Plan(cuts=("wordcount",))).ok
+        counting.query.stop()
+        before = max(int(f.name) for f in (counting.checkpoint / "commits").iterdir() if f.name.isdecimal())
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        arguments = [str(counting.checkpoint), json.dumps(counting.replay.options())]
+        done = subprocess.run(
+            [sys.executable, "-c", PLAIN, *arguments],
+            env=environment, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert "moved on" in done.stdout, done.stderr[-3000:]
+        between = max(int(f.name) for f in (counting.checkpoint / "commits").iterdir() if f.name.isdecimal())
+        assert between > before
+        with stage.wordcount_at(counting) as back:
+            verdict = back.verdict()
+            assert verdict.exact, verdict

@@ -1,0 +1,65 @@
+"""The example: a query as in Spark's guide, with at most five lines added, that runs and is seen from outside."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark.folders import STATE_VARIABLE
+from barograph.engines.spark.java import java_home, pyspark_home
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "structured_word_count.py"
+
+
+def test_at_most_five_lines_are_added() -> None:
+    added = [line for line in EXAMPLE.read_text().splitlines() if line.endswith("# added")]
+    assert 0 < len(added) <= 5
+    rest = "".join(line for line in EXAMPLE.read_text().splitlines() if line not in added)
+    assert "import barograph" not in rest
+    assert "barograph.start" not in rest
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_it_runs_and_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    main(["conf"])
+    settings = capsys.readouterr().out.split()
+    submit = [str(pyspark_home() / "bin" / "spark-submit"), "--master", "local[8]", *settings]
+    submit += ["--conf", "spark.sql.shuffle.partitions=2", str(EXAMPLE), str(tmp_path / "checkpoint")]
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_HOME": str(java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(submit, env=environment, stdout=out, stderr=out, start_new_session=True) as program,
+    ):
+        try:
+            deadline = time.monotonic() + 240
+            while not (found := status(capsys)) or not found[0]["topologies"] or b"Batch: 0" not in log.read_bytes():
+                assert program.poll() is None, log.read_text()[-3000:]
+                assert time.monotonic() < deadline, log.read_text()[-3000:]
+                time.sleep(0.5)
+            (topology,) = found[0]["topologies"]
+            assert found[0]["app"] == "StructuredWordCount"
+            assert topology["operators"] == {"source": 2, "aggregate": 2}
+            assert topology["supervised"]
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+
+
+def status(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert main(["status", "--format", "json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return found

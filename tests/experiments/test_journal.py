@@ -1,0 +1,55 @@
+"""What a driver notes is what the next one reads, also when the first was killed in the middle of a line."""
+
+from pathlib import Path
+
+from barograph.experiments.journal import DRIVER_KILLED, Journal
+from barograph.experiments.report import ActionReport
+from barograph.model import Instance, Placement, Slot
+
+MOVED = ActionReport(5.0, "move a/0=node-1", True, "", 0.5, None, ("moved",))
+KILLED = ActionReport(9.0, "kill driver", True, "", None, None, ("killed",))
+PLACEMENT = Placement({Instance("wordcount", "split", 0): Slot("node-2")})
+
+
+def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    first = Journal(path)
+    assert not first.past.begun
+    first.begin(1_000_000)
+    first.ordered({"split": 4}, PLACEMENT)
+    first.acted(MOVED, (5.0, 5.5))
+    first.saw({100_100: 7, 100_200: 3}, 900, 1_001_500)
+    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, 1000, 1_001_500)
+    with path.open("a") as file:
+        file.write('{"kind": "saw", "outp')
+        file.write("\n")
+    Journal(path).killed(1_009_000, KILLED, 9.0)
+
+    second = Journal(path)
+    past = second.past
+    assert (past.start_ms, past.parallelism, past.placement) == (1_000_000, {"split": 4}, PLACEMENT)
+    assert past.done == {(5.0, "move a/0=node-1"), (9.0, "kill driver")}
+    assert past.output == {100_100: 7, 100_200: 5, 100_300: 1}
+    second.driver_is_up(committed_rows=600, now_ms=1_016_000)
+    (restart,) = past.restarts
+    assert (restart.at_s, restart.cause, restart.down_s) == (9.0, DRIVER_KILLED, 7.0)
+    assert restart.rows_replayed == 400
+    assert restart.rows_repeated == 6  # what had left since the open epoch was planned
+    second.saw({100_300: 1, 101_700: 2}, 1200, 1_016_000)
+    assert second.output == {100_100: 7, 100_200: 5, 100_300: 2, 101_700: 2}
+    assert [report.action for report, _ in second.actions()] == ["move a/0=node-1", "kill driver"]
+
+    third = Journal(path)
+    assert third.past.restarts == [restart]
+    assert third.past.epochs == 2
+
+
+def test_without_a_file_it_only_remembers() -> None:
+    journal = Journal()
+    journal.begin(5)
+    journal.acted(MOVED, (1.0, 2.0))
+    journal.saw({1: 1}, 1, None)
+    journal.driver_is_up(0, 0)
+    assert journal.actions() == [(MOVED, (1.0, 2.0))]
+    assert journal.output == {1: 1}
+    assert journal.past.restarts == []
