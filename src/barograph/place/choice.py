@@ -85,10 +85,10 @@ def _elsewhere(layout: Layout, c: int, i: int, n: int, keep_room: bool) -> float
     return None
 
 
-def improve(layout: Layout, budget: float, worth_pct: float) -> None:
+def improve(layout: Layout, among: Iterable[int], budget: float, worth_pct: float) -> None:
     """Per topology, moves within the budget that together save at least so much of its traffic between nodes."""
-    for c, crew in enumerate(layout.crews):
-        here = layout.nodes(c)
+    for c in among:
+        crew, here = layout.crews[c], layout.nodes(c)
         if crew.size > LARGEST or (here < 0).any() or budget < 1:
             continue
         before = crossing(crew, here)
@@ -98,7 +98,7 @@ def improve(layout: Layout, budget: float, worth_pct: float) -> None:
         if len(nodes) > LARGEST:
             nodes = np.unique(here)
         puzzle, start = puzzle_of(layout, [c], nodes)
-        found = descend(puzzle, start, steps=int(budget), budget=budget)
+        found = descend(puzzle, start, steps=int(min(budget, 4 * crew.size)), budget=budget)
         saved = before - crossing(crew, nodes[found])
         if saved * 100.0 >= worth_pct * before and layout.rearrange({c: nodes[found]}):
             budget -= float(puzzle.weight[found != start].sum())

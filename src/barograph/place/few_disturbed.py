@@ -30,17 +30,17 @@ class FewDisturbed:
         for crew in everyone:
             _book_present(board, crew)
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
+        states = list[Kinds]()
         for crew in everyone:
             state = Kinds(board, crew)
+            states.append(state)
             disturb_overloaded(state)
             find_room(state)
             left = place_disturbed(state)
-            emptied = empty_nodes(state) if self.scale_in else 0
+            # while somebody is without a place, no room is given up
+            emptied = empty_nodes(state) if self.scale_in and not left else 0
             where = state.into_slots()
             parts.append((crew.instances, where))
-            left = sorted({*left, *np.flatnonzero(where < 0).tolist()})
-            if left:
-                unplaced += refused([crew.instances[i] for i in left], _missing(state, left))
             moved = (where != crew.present) & (crew.present >= 0)
             numbers = {
                 "disturbed_stateful_workers": float(state.disturbed[SF].sum()),
@@ -50,7 +50,26 @@ class FewDisturbed:
                 "nodes": float(len(set(board.slot_node[where[where >= 0]].tolist()))),
             }
             reasons.append(Reason(crew.topology.name, "moved only what overload or scaling in asked for", numbers))
+        for state, (instances, where) in zip(states, parts, strict=True):
+            left = [i for i in np.flatnonzero(where < 0).tolist() if not _in_room_left(state, where, i)]
+            if left:
+                unplaced += refused([instances[i] for i in left], _missing(state, left))
         return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+
+
+def _in_room_left(state: Kinds, where: Whole, i: int) -> bool:
+    """Topologies served later may have given room up: the first node that holds the instance now."""
+    board, crew = state.board, state.crew
+    cpu = float(crew.cpu_pct[i])
+    for n in state.mine[board.cpu_left[state.mine] + HAIR >= cpu].tolist():
+        mine = {int(s) for s in where[where >= 0].tolist() if board.slot_node[s] == n}
+        same = {s for s in mine if (where[state.kind_of == state.kind(i)] == s).any()}
+        for slot in board.open_to(crew.number, board.slots_of(n)).tolist():
+            if board.shared or slot in same or (not same and slot not in mine):
+                where[i] = slot
+                board.take(slot, crew.number, cpu)
+                return True
+    return False
 
 
 def _book_present(board: Board, crew: Crew) -> None:
@@ -160,7 +179,7 @@ def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
 
 def _missing(state: Kinds, left: list[int]) -> str:
     cpu = float(state.crew.cpu_pct[left].sum())
-    room = max((state.remainder(n) for n in state.mine.tolist()), default=0.0)
+    room = float(state.board.cpu_left[state.mine].max(initial=0.0))
     return (
         f"{len(left)} instances of {cpu:g} % CPU find no node with room; the most any has left is {max(0.0, room):g} %"
     )

@@ -81,7 +81,7 @@ class Online:
         on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
         where = _into_slots(board, crew, group, on_node, slots)
         if board.shared:
-            _seat_the_rest(board, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
+            _seat_the_rest(board, crew, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
         return where
 
     def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
@@ -137,7 +137,8 @@ class Online:
         i, j = np.nonzero(np.triu(traffic, 1) > 0)
         bins.take_pairs(falling([Part(i.astype(np.int32), j.astype(np.int32), traffic[i, j])]))
         bins.place_rest()
-        return np.where((bins.home >= 0) & used, here[bins.home], -1)
+        home = np.maximum(bins.home, -1)
+        return np.where((home >= 0) & used, here[home], -1)
 
 
 def load_mhz(board: Board, crew: Crew) -> Real:
@@ -188,13 +189,14 @@ def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, slots: O
     return where
 
 
-def _seat_the_rest(board: Board, where: Whole, slots: list[int], load: Real, left_mhz: Real) -> None:
+def _seat_the_rest(board: Board, crew: Crew, where: Whole, slots: list[int], load: Real, left_mhz: Real) -> None:
     """Unequal seats may leave a group without a worker that holds it whole: its instances take what seats there are."""
     there = where >= 0
     taken = np.bincount(where[there], minlength=len(board.seats_left))
     left = left_mhz - summed(board.slot_node[where[there]], load[there], len(board.names))
     for i in np.flatnonzero(~there).tolist():
-        for slot in slots:
+        present = int(crew.present[i])
+        for slot in [present, *slots] if present in slots else slots:
             node = int(board.slot_node[slot])
             if taken[slot] < board.seats_left[slot] and load[i] <= left[node] + HAIR:
                 where[i] = slot

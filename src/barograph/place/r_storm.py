@@ -113,7 +113,7 @@ class _Inverse:
 
 def _most_room(board: Board, fits: NDArray[np.bool_], racks: Whole) -> int:
     """The node with most room in the rack with most room: the scarcer of CPU and memory, as shares of the cluster."""
-    cpu = board.cpu_left / board.cpu_left.sum()
+    cpu = board.cpu_left / max(float(board.cpu_left.sum()), HAIR)
     memory = board.memory_left if np.isfinite(board.memory_left).all() else np.ones(len(cpu))
     memory = memory / max(float(memory.sum()), HAIR)
     rack = np.minimum(np.bincount(racks, weights=cpu), np.bincount(racks, weights=memory))

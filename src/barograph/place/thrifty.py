@@ -57,16 +57,26 @@ class Thrifty:
         else:
             polish(layout, fresh)
         if fresh:
-            empty_nodes(layout, fresh, np.inf)
+            self._settle(layout, fresh)
         chosen = self._by_choice(layout) if not fresh and forced == 0 else 0
+        for c in range(len(everyone)):
+            place_near(layout, c)  # who found nothing before may do so now that others have moved
         return self._decision(layout, forced, chosen)
+
+    def _settle(self, layout: Layout, fresh: list[int]) -> None:
+        """What would be worth moving in the next cycle is moved now, while it costs nothing."""
+        empty_nodes(layout, fresh, np.inf)
+        if sum(layout.crews[c].size for c in fresh) <= TOGETHER_UP_TO:
+            for budget in (np.inf, self.budget):
+                improve(layout, fresh, budget, self.worth_pct)
+                empty_nodes(layout, fresh, np.inf)
 
     def _by_choice(self, layout: Layout) -> int:
         """How many instances were moved though nothing had to."""
         everybody = range(len(layout.crews))
         before = [where.copy() for where in layout.where]
         left = self.budget - empty_nodes(layout, everybody, self.budget)
-        improve(layout, left, self.worth_pct)
+        improve(layout, everybody, left, self.worth_pct)
         return sum(int((a != b).sum()) for a, b in zip(before, layout.where, strict=True))
 
     def _decision(self, layout: Layout, forced: int, chosen: int) -> PlaceDecision:
