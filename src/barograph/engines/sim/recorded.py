@@ -16,6 +16,7 @@ from barograph.recordings import Recording
 
 _USED = 0.6
 _MOST_CORES = 0.8
+_MOST_COST_S = 0.05  # where little flows, little is used
 _SEATS = 400
 _SHAPE = ((0, 1.0), (150, 1.3), (300, 1.0), (450, 0.7), (600, 1.0))
 
@@ -42,7 +43,8 @@ def _workload(recording: Recording, topology: Topology, skew: float) -> Workload
             got[operator.name] = 100.0 * operator.parallelism
         cores = min(_MOST_CORES, _USED * (operator.cpu_pct or 10.0) / 100.0)
         each = max(1e-3, got[operator.name] / operator.parallelism)
-        work[operator.name] = Work(cores / each, 0.0, _load(operator.parallelism) if source else None)
+        cost_s = min(_MOST_COST_S, cores / each)
+        work[operator.name] = Work(cost_s, 0.0, _load(operator.parallelism) if source else None)
         fixed = SOURCE_FIXED if source else ""
         operators[operator.name] = replace(operator, source=source, fixed_because=fixed)
         for edge in topology.edges:
