@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import col
+from pyspark.sql.functions import col, expr
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.latency import bucket_of
@@ -63,7 +63,7 @@ class Eye:
         self.nodes = now.node_metrics
 
     def settle(
-        self, query: StreamingQuery | Supervised, condition: Callable[[], bool], timeout_s: float = 60.0
+        self, query: StreamingQuery | Supervised, condition: Callable[[], bool], timeout_s: float = 120.0
     ) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
@@ -170,7 +170,7 @@ def test_busy_idle_and_blocked_are_told_apart_and_add_up(eye: Eye) -> None:
     lines = LineShape(seed=3, words_per_line=400)
     fast = Replay(Load.parse("constant 5000").schedule(1.0), 1, lines)
     slow = Replay(Load.parse("constant 2").schedule(1.0), 1, lines)
-    feed = named(load(eye, fast).repartition(2).where("k >= 0"), "feed")
+    feed = named(load(eye, fast).repartition(1).where("k >= 0"), "feed")
     work = "aggregate(sequence(1, 60000), 0L, (a, x) -> a + x * k) as work"
     crawl = named(feed.repartition(1).selectExpr("*", work), "crawl")
     calm = load(eye, slow).repartition(1).where("k >= 0")
@@ -179,7 +179,7 @@ def test_busy_idle_and_blocked_are_told_apart_and_add_up(eye: Eye) -> None:
         eye.settle(query, lambda: wall_s(eye, "pressed/crawl") > 8)
         for name in ("pressed/crawl", "pressed/feed", "calm/map"):
             # What is told lags a report behind what the clock says; a wrong sum would never come near.
-            eye.settle(query, lambda name=name: adds_up(eye, name), 20.0)  # type: ignore[misc]
+            eye.settle(query, lambda name=name: adds_up(eye, name), 30.0)  # type: ignore[misc]
         crawls, feeds, calms = (eye.of(name) for name in ("pressed/crawl", "pressed/feed", "calm/map"))
         assert crawls.busy_s > 0.8 * wall_s(eye, "pressed/crawl")
         assert feeds.blocked_s > 0.6 * wall_s(eye, "pressed/feed")
@@ -264,6 +264,27 @@ def test_latency_is_that_of_every_row(eye: Eye) -> None:
     assert told.latency_due is not None
     assert told.latency_read is not None
     assert told.latency_due.p50 > 2000 > told.latency_read.p50
+
+
+def test_an_aggregate_emits_a_row_for_every_row_with_its_own_time(eye: Eye) -> None:
+    """On this rests the latency of a word count: last() of an emitted row is of the row that caused it, no other."""
+    spark = eye.stage.spark
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    start_ms = int(time.time() * 1000)
+    replay = Replay(
+        Load.parse("constant 400").schedule(1.0), 2, LineShape(seed=4), numbers=True, close_s=5.0, start_ms=start_ms
+    )
+    rows = replay.rows()
+    own = load(eye, replay).selectExpr("partition", "shiftleft(due_ms, 21) | k as own")
+    frame = own.groupBy("partition").agg(expr("count(1) as n"), expr("last(own) as own"))
+    with running(eye, "owned", frame, "memory") as (query, _):
+        eye.settle(query, lambda: sum(eye.life("owned/source", p).rows_read for p in range(2)) >= sum(rows))
+        eye.end_epoch(query)
+        eye.settle(query, lambda: spark.table("owned").count() == sum(rows))
+        out = sorted((r["partition"], r["n"], r["own"]) for r in spark.table("owned").collect())
+    options = replay.options() | {"until_rows": ",".join(map(str, rows))}
+    truth = spark.read.format(FORMAT).options(**options).load().collect()
+    assert out == sorted((r["partition"], r["k"] + 1, (r["due_ms"] << 21) | r["k"]) for r in truth)
 
 
 def test_words_carry_their_own_times_through_the_aggregate(eye: Eye) -> None:
