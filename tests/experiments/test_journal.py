@@ -20,6 +20,7 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     first.acted(MOVED, (5.0, 5.5))
     first.saw({100_100: 7, 100_200: 3}, 900, 1_001_500)
     first.saw({100_100: 7, 100_200: 5, 100_300: 1}, 1000, 1_001_500)
+    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, 600, None)  # an executor was lost just before
     with path.open("a") as file:
         file.write('{"kind": "saw", "outp')
         file.write("\n")

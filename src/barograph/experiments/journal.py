@@ -139,7 +139,9 @@ def read(path: Path) -> Past:
             past.parallelism, past.placement = noted["parallelism"], from_json(Placement, noted["placement"])
         elif kind == "saw":
             driver.update({int(t): rows for t, rows in noted["output"].items()})
-            past.read, past.planned_ms, epochs = noted["read"], noted["planned_ms"] or past.planned_ms, noted["epochs"]
+            # Between two lives only what is committed counts as read; what had been read before is read again.
+            past.read = max(past.read, noted["read"])
+            past.planned_ms, epochs = noted["planned_ms"] or past.planned_ms, noted["epochs"]
         elif kind == "killed":
             past.killed_ms = noted["at_ms"]
             _add(past, driver, epochs)

@@ -305,7 +305,7 @@ class _Run:
         epoch = self.engine.sight.present(self.topology.name)
         self.show(
             LiveLine(
-                at_s, self.schedule.rate_at(max(at_s, 0.0)), read - read_before, out, max(0, due - read),
+                at_s, self.schedule.rate_at(max(at_s, 0.0)), max(0, read - read_before), out, max(0, due - read),
                 epoch.epoch if epoch else 0, by_node,
             )
         )  # fmt: skip

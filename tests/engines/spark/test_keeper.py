@@ -152,6 +152,7 @@ def test_killed_during_a_scale(stage: Stage, capsys: pytest.CaptureFixture[str])
 
 ASKS_AND_HANGS = """
 import sys
+from pathlib import Path
 from barograph.engines.spark.client import RemoteEngine
 engine = RemoteEngine(Path(sys.argv[1]))
 engine.observe()

@@ -35,7 +35,7 @@ MESSAGE_TIMEOUT_S = 30.0
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
-PULSE_TIMEOUT_S = 0.5
+PULSE_TIMEOUT_S = 2.0  # the dead answer at once, by a closed connection; this is for the busy
 
 
 @dataclass(frozen=True, slots=True)
