@@ -1,9 +1,13 @@
 package org.apache.spark.barograph
 
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Path}
 import java.util.{Map => JMap}
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 
 import scala.jdk.CollectionConverters._
+
+import com.sun.management.OperatingSystemMXBean
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin._
@@ -21,12 +25,13 @@ class BarographPlugin extends SparkPlugin {
 final case class Hello(executor: String, mailbox: RpcEndpointRef)
 
 /** What an executor saw since its last report, and how far it has heard. The answer is [[Orders]] if it is behind. */
-final case class Report(executor: String, heard: Long, lives: Seq[LifeReport])
+final case class Report(executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse)
 
 class DriverHands extends DriverPlugin with Logging {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Ledger.reset()
     Sightings.reset()
+    Gauges.reset()
     Mailboxes.reset()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
@@ -35,6 +40,7 @@ class DriverHands extends DriverPlugin with Logging {
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
         Ledger.executorRemoved(e.executorId)
         Mailboxes.forget(e.executorId)
+        Gauges.executorRemoved(e.executorId)
       }
     })
     java.util.Map.of()
@@ -44,8 +50,9 @@ class DriverHands extends DriverPlugin with Logging {
     case Hello(executor, mailbox) =>
       Mailboxes.remember(executor, mailbox)
       Ledger.current
-    case Report(_, heard, lives) =>
+    case Report(executor, heard, lives, process) =>
       Sightings.take(lives)
+      Gauges.take(executor, lives, process)
       val now = Ledger.current
       if (heard < now.version) now else null
     case _ => null
@@ -81,7 +88,7 @@ class ExecutorHands extends ExecutorPlugin with Logging {
       case orders: Orders => Cuts.take(orders)
       case _ =>
     }
-    // Reports are sent five times a second while there is something to tell, and once a second as a sign of life,
+    // Reports are sent five times a second while an instance lives here, and once a second as a sign of life,
     // which also catches up orders that were lost.
     var silent = 0
     clock.scheduleWithFixedDelay(() => {
@@ -90,13 +97,25 @@ class ExecutorHands extends ExecutorPlugin with Logging {
         silent += 1
         if (lives.nonEmpty || silent >= 5) {
           silent = 0
-          plugin.ask(Report(executor, Cuts.version, lives)) match {
+          plugin.ask(Report(executor, Cuts.version, lives, process())) match {
             case orders: Orders => Cuts.take(orders)
             case _ =>
           }
+          Lives.heard()
         }
       } catch { case e: Exception => logWarning("a report did not reach the driver", e) }
     }, 200, 200, TimeUnit.MILLISECONDS)
+  }
+
+  private val system = ManagementFactory.getOperatingSystemMXBean.asInstanceOf[OperatingSystemMXBean]
+  private val pageBytes = 4096L
+
+  /** What this whole process uses: instances, garbage collection, network threads. */
+  private def process(): ProcessUse = {
+    val resident =
+      try Files.readString(Path.of("/proc/self/statm")).split(" ")(1).toLong * pageBytes
+      catch { case _: Exception => Runtime.getRuntime.totalMemory() } // no such file: at least the heap
+    ProcessUse(system.getProcessCpuTime, resident)
   }
 
   override def shutdown(): Unit = clock.shutdownNow()

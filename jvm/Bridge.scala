@@ -26,6 +26,12 @@ object Bridge {
    *               (every epoch planned since the last call, and the present one of each topology)
    *  - lives:     topology, run, epoch, operator, instance, executor, pid, tid, started_ms, ended_ms, rows_read
    *  - output:    topology, tenth (10 ms since 1970), rows
+   *  - meters:    topology, operator, instance, arrived, arrived_known, executed, emitted, pending, cpu_ns, busy_ns,
+   *               idle_ns, blocked_ns (since the last call; pending as of now)
+   *  - traffic:   topology, source, target, sender, receiver, rows (since the last call; no row where nothing was sent)
+   *  - latency:   topology, operator, instance, clock (due or read), bucket, rows (since the last call)
+   *  - latency_sums: topology, operator, instance, clock, sum_ms, max_ms (the maximum of the epoch so far)
+   *  - processes: executor, cpu_ns (since the last call), resident_bytes
    */
   def observe(session: SparkSession): Array[Byte] = {
     val context = SparkInternals.context(session)
@@ -37,6 +43,13 @@ object Bridge {
     val seated = (Ledger.takePlanned() ++ now).distinct.flatMap(e => e.seated.map(e -> _))
     val lives = Sightings.takeLives()
     val output = Sightings.takeOutput()
+    val gauges = Gauges.take(now)
+    val targets = edges.map { case (topology, e) => (topology, e.source) -> e.target }.toMap
+    val traffic = gauges.flatMap(g => targets.get((g.topology, g.operator)).toSeq.flatMap(target =>
+      g.sent.indices.filter(g.sent(_) > 0).map(j => (g, target, j, g.sent(j)))))
+    val latencies = gauges.flatMap(g => g.latency.collect { case (clock, l) if l.rows.nonEmpty => (g, clock, l) })
+    val buckets = latencies.flatMap { case (g, clock, l) => l.rows.toSeq.sorted.map { case (b, n) => (g, clock, b, n) } }
+    val processes = Gauges.takeProcesses()
     import Arrow.{Text, Whole}
     frames(
       "executors" -> Arrow.bytes(
@@ -67,7 +80,30 @@ object Bridge {
         Whole("ended_ms", lives.map(_.endedMs)),
         Whole("rows_read", lives.map(_.rowsRead))),
       "output" -> Arrow.bytes(
-        Text("topology", output.map(_._1)), Whole("tenth", output.map(_._2)), Whole("rows", output.map(_._3))))
+        Text("topology", output.map(_._1)), Whole("tenth", output.map(_._2)), Whole("rows", output.map(_._3))),
+      "meters" -> Arrow.bytes(
+        Text("topology", gauges.map(_.topology)), Text("operator", gauges.map(_.operator)),
+        Whole("instance", gauges.map(_.index.toLong)), Whole("arrived", gauges.map(_.arrived)),
+        Whole("arrived_known", gauges.map(g => if (g.arrivedKnown) 1L else 0L)),
+        Whole("executed", gauges.map(_.executed)), Whole("emitted", gauges.map(_.emitted)),
+        Whole("pending", gauges.map(_.pending)), Whole("cpu_ns", gauges.map(_.cpuNs)),
+        Whole("busy_ns", gauges.map(_.busyNs)), Whole("idle_ns", gauges.map(_.idleNs)),
+        Whole("blocked_ns", gauges.map(_.blockedNs))),
+      "traffic" -> Arrow.bytes(
+        Text("topology", traffic.map(_._1.topology)), Text("source", traffic.map(_._1.operator)),
+        Text("target", traffic.map(_._2)), Whole("sender", traffic.map(_._1.index.toLong)),
+        Whole("receiver", traffic.map(_._3.toLong)), Whole("rows", traffic.map(_._4))),
+      "latency" -> Arrow.bytes(
+        Text("topology", buckets.map(_._1.topology)), Text("operator", buckets.map(_._1.operator)),
+        Whole("instance", buckets.map(_._1.index.toLong)), Text("clock", buckets.map(_._2)),
+        Whole("bucket", buckets.map(_._3.toLong)), Whole("rows", buckets.map(_._4))),
+      "latency_sums" -> Arrow.bytes(
+        Text("topology", latencies.map(_._1.topology)), Text("operator", latencies.map(_._1.operator)),
+        Whole("instance", latencies.map(_._1.index.toLong)), Text("clock", latencies.map(_._2)),
+        Whole("sum_ms", latencies.map(_._3.sumMs)), Whole("max_ms", latencies.map(_._3.maxMs))),
+      "processes" -> Arrow.bytes(
+        Text("executor", processes.map(_._1)), Whole("cpu_ns", processes.map(_._2)),
+        Whole("resident_bytes", processes.map(_._3))))
   }
 
   private def frames(named: (String, Array[Byte])*): Array[Byte] = {

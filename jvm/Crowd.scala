@@ -28,7 +28,7 @@ object Crowd {
         val box = SparkInternals.mailbox(s"barograph-orders-$name")(_ => heard.put(name, System.currentTimeMillis()))
         plugin.ask(Hello(name, box))
         clock.scheduleWithFixedDelay(
-          () => plugin.ask(Report(name, Long.MaxValue, Nil)), 1000L + i * 10L, 1000L, TimeUnit.MILLISECONDS)
+          () => plugin.ask(Report(name, Long.MaxValue, Nil, ProcessUse(0L, 0L))), 1000L + i * 10L, 1000L, TimeUnit.MILLISECONDS)
       }
     }
     here

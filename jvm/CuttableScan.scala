@@ -28,9 +28,17 @@ class CuttableScan(
 }
 
 class CuttableFactory(real: PartitionReaderFactory, runId: String, epoch: Long) extends PartitionReaderFactory {
-  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
-    new CuttableReader(
-      real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]], Cuts.of(runId), epoch)
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+    val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
+    val life = Lives.current
+    (partition, reader) match {
+      case (load: ReplayPartition, replay: ReplayReader) if life != null =>
+        life.meter.load = load
+        replay.meter = life.meter
+      case _ =>
+    }
+    new CuttableReader(reader, Cuts.of(runId), epoch)
+  }
 }
 
 /** Says "no more" once its epoch is cut. The order names the epoch, so one that comes late cuts nothing else. */
@@ -40,6 +48,8 @@ class CuttableReader(real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, ep
   // Short enough that a cut is not felt, long enough that an idle source costs no CPU.
   private val sliceMs = 20L
   private val life = Lives.current
+  // The replay source times its own waits. Of any other nobody knows whether a call will wait, so each is timed.
+  private val timed = life != null && !real.isInstanceOf[ReplayReader]
 
   override def next(): Boolean = real.next()
   override def get(): InternalRow = real.get()
@@ -53,7 +63,9 @@ class CuttableReader(real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, ep
     var now = startMs.longValue
     val end = now + timeoutMs.longValue
     while (now < end && cut.epoch < epoch) {
+      if (timed) life.meter.idleBegins()
       val status = real.nextWithTimeout(now, math.min(sliceMs, end - now))
+      if (timed) life.meter.idleEnds()
       if (status.hasRecord) {
         if (life != null) life.rowsRead += 1
         return status

@@ -1,5 +1,6 @@
 package org.apache.spark.barograph
 
+import java.lang.management.ManagementFactory
 import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentLinkedQueue
 
@@ -21,17 +22,30 @@ final class Life(
   @volatile var endedMs: Long = 0L
   /** Rows read from the source in this epoch. One writer; a reader may see it a moment late. */
   var rowsRead: Long = 0L
-  var rowsReported: Long = 0L
+  val meter = new Meter
+  /** The reporter's note: the call at which it last told of latencies. */
+  var latencyTold: Long = 0L
+
+  private val thread = Thread.currentThread().getId
+  private val startedNs = System.nanoTime()
+  private val startedCpuNs = Lives.threads.getCurrentThreadCpuTime
+  // Set by the instance's thread when it ends: nobody else can know how much it had used by then.
+  private var endedNs = 0L
+  private var endedCpuNs = 0L
 
   // Rows out, by 10 ms of wall time. Written by the task's thread, read by the reporter.
   private val tenths = new ConcurrentLinkedQueue[Array[Long]]()
   private var current = 0L
   private var count = 0L
 
-  def row(): Unit = {
-    val tenth = System.currentTimeMillis() / 10
+  /** A row leaves the topology; answers when. */
+  def row(): Long = {
+    val now = System.currentTimeMillis()
+    val tenth = now / 10
     if (tenth != current) flush(tenth)
     count += 1
+    meter.out += 1
+    now
   }
 
   private def flush(next: Long): Unit = {
@@ -40,7 +54,12 @@ final class Life(
     count = 0
   }
 
-  def end(): Unit = { flush(0L); endedMs = System.currentTimeMillis() }
+  def end(): Unit = {
+    flush(0L)
+    endedNs = System.nanoTime()
+    endedCpuNs = Lives.threads.getCurrentThreadCpuTime
+    endedMs = System.currentTimeMillis()
+  }
 
   def takeTenths(): Array[Long] = {
     val taken = mutable.ArrayBuilder.make[Long]
@@ -48,19 +67,44 @@ final class Life(
     while (pair != null) { taken ++= pair; pair = tenths.poll() }
     taken.result()
   }
+
+  /** The meter by now. Called by the reporter; latency is told only when asked for, because it is long. */
+  def metered(withLatency: Boolean): MeterReport = {
+    val ended = endedMs > 0
+    val nowNs = if (ended) endedNs else System.nanoTime()
+    val cpuNs = (if (ended) endedCpuNs else Lives.threads.getThreadCpuTime(thread)) - startedCpuNs
+    val idleNs = meter.idleNsBy(nowNs)
+    val blockedNs = meter.blockedNsBy(nowNs)
+    val sent = meter.sent.clone()
+    val load = meter.load
+    val read = rowsRead
+    def latency(of: Histogram): Array[Long] = if (of == null || !withLatency) Array.emptyLongArray else of.totals()
+    MeterReport(
+      meter.executed + read, sent.sum + meter.out, Math.max(0L, cpuNs),
+      Math.max(0L, nowNs - startedNs - idleNs - blockedNs), idleNs, blockedNs,
+      sent, latency(meter.due), latency(meter.read),
+      if (load == null) -1L else load.startMs, if (load == null) -1L else load.start,
+      if (load == null) -1L else load.start + read,
+      if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())))
+  }
 }
 
 /** What an executor tells of a life: its state now, and the rows out since the last report as (10 ms, count) pairs. */
 final case class LifeReport(
     topology: String, runId: String, epoch: Long, operator: String, index: Int, executor: String,
     pid: Int, tid: Int, startedMs: Long, endedMs: Long, rowsRead: Long,
-    output: Array[Long])
+    output: Array[Long], meter: MeterReport)
 
 /** Every instance that runs, or has just run, in this executor. */
 object Lives {
+  private[barograph] val threads = ManagementFactory.getThreadMXBean
   private val here = new ThreadLocal[Life]()
   private val begun = new ConcurrentLinkedQueue[Life]()
-  private val running = mutable.Set[Life]()
+  private val running = mutable.LinkedHashSet[Life]()
+  private var unheard = Seq.empty[LifeReport]
+  private var turn = 0L
+  // Reports of ended instances that wait for a driver that does not answer.
+  private val UnheardKept = 10000
 
   def begin(marks: Marks, operator: String, index: Int, context: TaskContext): Life = {
     val (pid, tid) = osThread()
@@ -82,25 +126,36 @@ object Lives {
       (parts(0).toInt, parts(2).toInt)
     } catch { case _: Exception => (0, 0) }
 
-  /** All that is new since the last call. Called by one thread only. */
+  /**
+   * All that is new since the last call: whoever began or ended, and the others in turn, each at least every fifth call.
+   * Latency is told once a second and at the end. Called by one thread only.
+   */
   def report(): Seq[LifeReport] = {
+    turn += 1
     val reports = mutable.ArrayBuffer[LifeReport]()
-    def tell(life: Life, ended: Long): Unit =
-      reports += LifeReport(life.topology, life.runId, life.epoch, life.operator, life.index, life.executor,
-        life.pid, life.tid, life.startedMs, ended, life.rowsRead, life.takeTenths())
-    var fresh = begun.poll()
     val news = mutable.Set[Life]()
+    var fresh = begun.poll()
     while (fresh != null) { running += fresh; news += fresh; fresh = begun.poll() }
+    // Few instances are told of at every call, so that a short cycle is seen sharply; many are not, so that it stays cheap.
+    val turns = Math.min(5, 1 + running.size / 40)
+    var place = 0L
     running.toSeq.foreach { life =>
+      place += 1
       val ended = life.endedMs
-      if (ended > 0) { tell(life, ended); running -= life }
-      else {
-        val before = reports.size
-        tell(life, 0L)
-        val idle = reports(before).output.isEmpty && life.rowsRead == life.rowsReported
-        if (!news(life) && idle) reports.remove(before) else life.rowsReported = reports(before).rowsRead
+      if (ended > 0 || news(life) || (place + turn) % turns == 0) {
+        val withLatency = ended > 0 || turn >= life.latencyTold + 5
+        if (withLatency) life.latencyTold = turn
+        reports += LifeReport(life.topology, life.runId, life.epoch, life.operator, life.index, life.executor,
+          life.pid, life.tid, life.startedMs, ended, life.rowsRead, life.takeTenths(),
+          life.metered(withLatency))
       }
+      if (ended > 0) running -= life
     }
-    reports.toSeq
+    val all = unheard ++ reports
+    unheard = all.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
+    all
   }
+
+  /** The driver has taken the last report. Until then the last word of an ended life is said again. */
+  def heard(): Unit = unheard = Seq.empty
 }

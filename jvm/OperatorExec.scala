@@ -6,15 +6,43 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
+import org.apache.spark.sql.types.{LongType, TimestampType}
 
 /** Which run of which topology, and which epoch. */
 final case class Marks(topology: String, runId: String, epoch: Long)
 
 /**
+ * Where a row that reaches the sink carries a time of its own: the column, and how many of its units are a millisecond.
+ * position is -1 where no such column reaches the sink.
+ */
+final case class TimeColumn(position: Int, unitsPerMs: Long) {
+  def known: Boolean = position >= 0
+}
+
+object TimeColumn {
+  val Unknown: TimeColumn = TimeColumn(-1, 1L)
+
+  /** A column of that name with epoch milliseconds, or a timestamp (which Spark keeps in microseconds). */
+  def of(output: Seq[Attribute], name: String): TimeColumn = {
+    val position = output.indexWhere(_.name.equalsIgnoreCase(name))
+    if (position < 0) Unknown
+    else output(position).dataType match {
+      case LongType => TimeColumn(position, 1L)
+      case TimestampType => TimeColumn(position, 1000L)
+      case _ => Unknown
+    }
+  }
+}
+
+/** What is seen of rows at the sink: the time each fell due and the time it was read, where they carry them. */
+final case class SinkTimes(due: TimeColumn, read: TimeColumn)
+
+/**
  * The top of an operator: says where each instance is to run and lets the executor know what it runs. At the top,
  * because a state store further down also states a preference for a place and the topmost one wins.
  */
-case class OperatorExec(child: SparkPlan, operator: String, sink: Boolean, seats: Seq[String], marks: Marks)
+case class OperatorExec(
+    child: SparkPlan, operator: String, sink: Option[SinkTimes], seats: Seq[String], marks: Marks)
   extends UnaryExecNode {
 
   override def output: Seq[Attribute] = child.output
@@ -25,7 +53,8 @@ case class OperatorExec(child: SparkPlan, operator: String, sink: Boolean, seats
   override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan = copy(child = newChild)
 }
 
-class OperatorRDD(parent: RDD[InternalRow], operator: String, sink: Boolean, @transient seats: Seq[String], marks: Marks)
+class OperatorRDD(
+    parent: RDD[InternalRow], operator: String, sink: Option[SinkTimes], @transient seats: Seq[String], marks: Marks)
   extends RDD[InternalRow](parent) {
 
   override protected def getPartitions: Array[Partition] = firstParent[InternalRow].partitions
@@ -36,10 +65,27 @@ class OperatorRDD(parent: RDD[InternalRow], operator: String, sink: Boolean, @tr
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val life = Lives.begin(marks, operator, split.index, context)
     val rows = firstParent[InternalRow].iterator(split, context)
-    if (!sink) rows
-    else new Iterator[InternalRow] {
-      override def hasNext: Boolean = rows.hasNext
-      override def next(): InternalRow = { life.row(); rows.next() }
-    }
+    sink.fold(rows)(times => new SinkRows(rows, life, times))
   }
+}
+
+/** The rows that leave a topology, counted and timed one by one: each by its own time, never by another row's. */
+final class SinkRows(rows: Iterator[InternalRow], life: Life, times: SinkTimes) extends Iterator[InternalRow] {
+  private val due = if (times.due.known) new Histogram else null
+  private val read = if (times.read.known) new Histogram else null
+  life.meter.due = due
+  life.meter.read = read
+
+  override def hasNext: Boolean = rows.hasNext
+
+  override def next(): InternalRow = {
+    val row = rows.next()
+    val now = life.row()
+    if (due != null) record(due, row, times.due, now)
+    if (read != null) record(read, row, times.read, now)
+    row
+  }
+
+  private def record(histogram: Histogram, row: InternalRow, column: TimeColumn, now: Long): Unit =
+    if (!row.isNullAt(column.position)) histogram.record(now - row.getLong(column.position) / column.unitsPerMs)
 }

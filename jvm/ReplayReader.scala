@@ -43,6 +43,9 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
   private var currentDueMs = 0L
   private var seenMs = 0L // the clock when it was last read: it is read only when no row is known to be due
   private var status: RecordStatus = _
+  private var readMs = 0L // when the current row was handed out
+  /** Who is told of waiting; null for nobody. */
+  var meter: Meter = _
 
   private def dueMs(k: Long): Long = {
     val sinceStart = replay.load.dueMs(range.partition, k, replay.partitions)
@@ -55,11 +58,21 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
     nextDueMs = dueMs(k)
   }
 
-  override def next(): Boolean = k < range.end && { advance(); true }
+  override def next(): Boolean = k < range.end && {
+    advance()
+    if (replay.readTime) readMs = System.currentTimeMillis()
+    true
+  }
 
-  override def nextWithTimeout(timeoutMs: java.lang.Long): RecordStatus = {
+  override def nextWithTimeout(timeoutMs: java.lang.Long): RecordStatus =
+    nextWithTimeout(System.currentTimeMillis(), timeoutMs)
+
+  /** The engine has just read the clock for this row, so the time at which it is read costs nothing. */
+  override def nextWithTimeout(nowMs: java.lang.Long, timeoutMs: java.lang.Long): RecordStatus = {
+    readMs = nowMs
     if (k >= range.end || nextDueMs > seenMs) {
       if (!waitUntilDue(timeoutMs)) return RecordStatus.newStatusWithoutArrivalTime(false)
+      readMs = seenMs
     }
     val sameMs = status != null && nextDueMs == currentDueMs
     advance()
@@ -72,9 +85,13 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
     val wakeMs = if (k >= range.end) Long.MaxValue else nextDueMs
     seenMs = System.currentTimeMillis()
     val deadlineMs = if (timeoutMs > Long.MaxValue - seenMs) Long.MaxValue else seenMs + timeoutMs
-    while (seenMs < wakeMs && seenMs < deadlineMs) {
-      Thread.sleep(Math.min(wakeMs, deadlineMs) - seenMs)
-      seenMs = System.currentTimeMillis()
+    if (seenMs < wakeMs && seenMs < deadlineMs) {
+      if (meter != null) meter.idleBegins()
+      while (seenMs < wakeMs && seenMs < deadlineMs) {
+        Thread.sleep(Math.min(wakeMs, deadlineMs) - seenMs)
+        seenMs = System.currentTimeMillis()
+      }
+      if (meter != null) meter.idleEnds()
     }
     seenMs >= wakeMs
   }
@@ -87,6 +104,7 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
     } else {
       row.setLong(3, lines.number(seed, k - 1))
     }
+    if (replay.readTime) row.setLong(4, readMs)
     row
   }
 

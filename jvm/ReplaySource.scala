@@ -12,7 +12,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 /**
  * The replay source: a load of which row (partition, k) is a pure function of both, due at a time that the load shape
  * gives. So loads can be replayed, lag is visible, latency is free of coordinated omission, and exactly-once can be
- * checked. Columns: partition, k, due_ms (epoch milliseconds) and value, a line of words or a number.
+ * checked. Columns: partition, k, due_ms (epoch milliseconds) and value, a line of words or a number; with the option
+ * read_time also read_ms, when the row was handed out.
  *
  * {{{ spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("segments", ...).load() }}}
  *
@@ -39,7 +40,8 @@ case class Replay(
     text: Boolean,
     startMs: Option[Long],
     closeS: Option[Double],
-    untilRows: Option[Seq[Long]]) {
+    untilRows: Option[Seq[Long]],
+    readTime: Boolean = false) {
   require(partitions >= 1, s"partitions must be at least 1, not $partitions")
   require(closeS.forall(_ >= 0), s"close_s must be at least 0, not ${closeS.get}")
   require(
@@ -50,11 +52,12 @@ case class Replay(
 
   val schema: StructType = {
     val value: DataType = if (text) StringType else LongType
-    new StructType()
+    val columns = new StructType()
       .add("partition", IntegerType, nullable = false)
       .add("k", LongType, nullable = false)
       .add("due_ms", LongType, nullable = false)
       .add("value", value, nullable = false)
+    if (readTime) columns.add("read_ms", LongType, nullable = false) else columns
   }
 
   // Not the segments themselves: there may be many, and this text is part of every progress report.
@@ -69,7 +72,7 @@ case class Replay(
 
 object Replay {
   private val Known = Set("partitions", "segments", "seed", "words_per_line", "vocabulary", "skew", "content", "start_ms",
-    "close_s", "until_rows", "path")
+    "close_s", "until_rows", "read_time", "path")
 
   def of(options: CaseInsensitiveStringMap): Replay = {
     options.keySet.forEach { name =>
@@ -94,7 +97,12 @@ object Replay {
       text = content == "text",
       startMs = given("start_ms", _.toLong),
       closeS = given("close_s", _.toDouble),
-      untilRows = given("until_rows", _.split(",").map(_.trim.toLong).toSeq))
+      untilRows = given("until_rows", _.split(",").map(_.trim.toLong).toSeq),
+      readTime = given("read_time", identity).exists {
+        case "true" => true
+        case "false" => false
+        case other => throw new IllegalArgumentException(s"read_time must be true or false, not '$other'")
+      })
   }
 }
 

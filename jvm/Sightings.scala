@@ -16,7 +16,7 @@ object Sightings {
     for (r <- reports) {
       val key = (r.runId, r.epoch, r.operator, r.index)
       lives.remove(key)
-      lives(key) = r.copy(output = Array.emptyLongArray)
+      lives(key) = r.copy(output = Array.emptyLongArray, meter = null)
       if (lives.size > LivesKept) { lives.remove(lives.head._1); dropped += 1 }
       for (Array(tenth, count) <- r.output.grouped(2)) {
         if (output.size < OutputKept) output((r.topology, tenth)) = output.getOrElse((r.topology, tenth), 0L) + count

@@ -18,8 +18,11 @@ package org.apache.spark.sql.barograph {
 
 package org.apache.spark.barograph {
 
+  import java.util.concurrent.Semaphore
+
   import org.apache.spark.{SparkContext, SparkEnv}
   import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.shuffle.ShuffleWriter
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.barograph.SqlInternals
   import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
@@ -38,6 +41,17 @@ package org.apache.spark.barograph {
     /** Executors that may be given tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =
       if (context.isLocal) Set(SparkContext.DRIVER_IDENTIFIER) else context.getExecutorIds().toSet
+
+    /**
+     * A streaming shuffle writer waits for room downstream on one semaphore, which is private. Another one in its place,
+     * before the first row, tells how long. Without this the time would have to be taken around every row.
+     */
+    def replaceRoom(writer: ShuffleWriter[_, _], another: Semaphore => Semaphore): Unit = {
+      val field = writer.getClass.getDeclaredFields.find(_.getType == classOf[Semaphore]).getOrElse(
+        throw new IllegalStateException(s"${writer.getClass.getName} has no semaphore: not the Spark this plug-in is for"))
+      field.setAccessible(true)
+      field.set(writer, another(field.get(writer).asInstanceOf[Semaphore]))
+    }
 
     /** A mailbox for orders in this executor. The driver answers over the connection the executor opened. */
     def mailbox(name: String)(take: Orders => Unit): RpcEndpointRef = {

@@ -4,6 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan}
@@ -120,6 +121,9 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
       marks: Marks): SparkPlan = {
     def nameOf(top: SparkPlan): Option[(String, Boolean)] =
       stages.collectFirst { case (n, s) if s.top eq top => (n, s.isSink) }
+    def times(output: Seq[Attribute]): SinkTimes = SinkTimes(
+      TimeColumn.of(output, session.conf.get(SteerRealTime.DueColumn, SteerRealTime.DueColumnDefault)),
+      TimeColumn.of(output, session.conf.get(SteerRealTime.ReadColumn, SteerRealTime.ReadColumnDefault)))
     def rebuild(node: SparkPlan): SparkPlan = {
       val below = node match {
         case named: CollectMetricsExec if named.name.startsWith(Stage.NamePrefix) => rebuild(named.child)
@@ -128,8 +132,17 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
           if (children.zip(node.children).forall { case (a, b) => a eq b }) node
           else node.withNewChildren(children)
       }
-      nameOf(node).map { case (n, sink) => OperatorExec(below, n, sink, seats(n), marks) }.getOrElse(below)
+      nameOf(node).map { case (n, sink) => OperatorExec(below, n, Option.when(sink)(times(below.output)), seats(n), marks) }
+        .getOrElse(below)
     }
     plan.withNewChildren(plan.children.map(rebuild))
   }
+}
+
+object SteerRealTime {
+  /** Settings that name the columns by which a row that reaches the sink tells when it fell due and when it was read. */
+  val DueColumn = "spark.barograph.latency.column"
+  val DueColumnDefault = "barograph_due_ms"
+  val ReadColumn = "spark.barograph.latency.readColumn"
+  val ReadColumnDefault = "barograph_read_ms"
 }

@@ -12,5 +12,6 @@ final case class OperatorSketch(
 final case class EdgeSketch(source: String, target: String, grouping: String)
 
 final case class TopologySketch(operators: Seq[OperatorSketch], edges: Seq[EdgeSketch]) {
+  def parallelism(operator: String): Int = operators.find(_.name == operator).map(_.parallelism).getOrElse(0)
   def instances: Seq[(String, Int)] = operators.flatMap(o => (0 until o.parallelism).map(o.name -> _))
 }

@@ -18,7 +18,7 @@ def refusals(plan: Plan, now: Snapshot) -> tuple[Refusal, ...]:
     after = {t.name: rescaled(t, plan) for t in now.topologies}
     found += _bad_places(plan, now, after)
     found += _bad_shares(plan, now, after)
-    if not found:
+    if not found and (plan.placement or plan.rescales):  # shares and cuts take nobody's seat
         found += _overfull(plan, now, after)
     return tuple(found)
 
@@ -88,14 +88,14 @@ def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[R
 def _bad_shares(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
     found = []
     for instance, share in plan.shares_pct.items():
-        what = f"share {instance}={share:g}"
         if reason := _no_such_instance(instance, after):
-            found.append(Refusal(what, reason))
+            found.append(Refusal(f"share {instance}={share:g}", reason))
             continue
         slot = plan.placement.get(instance) or now.placement.get(instance)
         limit = 100.0 if slot is None else min(100.0, now.node(slot.node).cpu_pct)
         if share > limit:
-            found.append(Refusal(what, f"one instance can use at most {limit:g} % of a core there"))
+            what, reason = f"share {instance}={share:g}", f"one instance can use at most {limit:g} % of a core there"
+            found.append(Refusal(what, reason))
     return found
 
 

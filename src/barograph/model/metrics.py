@@ -165,7 +165,10 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class TopologyMetrics:
-    """A topology's cycle. Latency is None where it is not known, which is not 0."""
+    """A topology's cycle. Latency is None where it is not known, which is not 0.
+
+    backlog_known: whether the source tells what is due; where not, backlog_rows says nothing.
+    """
 
     topology: str
     epoch: int = 0
@@ -174,3 +177,4 @@ class TopologyMetrics:
     backlog_rows: float = 0.0
     latency_due: Latency | None = None
     latency_read: Latency | None = None
+    backlog_known: bool = True

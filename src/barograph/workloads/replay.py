@@ -19,6 +19,7 @@ class Replay:
     numbers: values are numbers from 0 to vocabulary - 1 instead of lines of words.
     start_ms: epoch time of the load's start; None: half a second after the query starts. A restarted query goes by the
     start that its checkpoint notes.
+    read_time: rows also carry read_ms, when the source handed them out.
     """
 
     schedule: Schedule
@@ -27,6 +28,7 @@ class Replay:
     numbers: bool = False
     close_s: float | None = None
     start_ms: int | None = None
+    read_time: bool = False
 
     def __post_init__(self) -> None:
         require_whole("partitions", self.partitions, 1)
@@ -46,6 +48,8 @@ class Replay:
             "skew": repr(float(self.lines.skew)),
             "content": "numbers" if self.numbers else "text",
         }
+        if self.read_time:
+            options["read_time"] = "true"
         if self.close_s is not None:
             options["close_s"] = repr(float(self.close_s))
         if self.start_ms is not None:

@@ -1,6 +1,7 @@
 """WordCount, the papers' own example: source -> split -> count, with counts that can be checked to the last row."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
@@ -14,6 +15,17 @@ from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTr
 NAME = "wordcount"
 SOURCE_FIXED = "a source has as many instances as its input has partitions"
 STATE_FIXED = "its state is split over its instances: changing their number takes a repartition of the state"
+# A word's own times, through the aggregate to the sink. Spark's real-time aggregate emits a row for every row it takes,
+# at once, from the state merged with that row (StatefulStreamlineAggregateExec, update mode), so last() of an emitted
+# row is the time of the very row that caused it. It must not be max(): that credits a late row with a newer row's time.
+# Both times are one number, so that the state grows by one field: due_ms, and 21 bits for read_ms - due_ms, which are
+# enough for 35 minutes.
+TIMES_SQL = "shiftleft(due_ms, 21) | least(greatest(read_ms - due_ms, 0L), 2097151L) as times"
+LAST_TIMES_SQL = "last(times) as times"
+SINK_SQL = (
+    "word", "occurrences", "checksum", "shiftright(times, 21) as barograph_due_ms",
+    "shiftright(times, 21) + (times & 2097151L) as barograph_read_ms",
+)  # fmt: skip
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
 
 
@@ -38,10 +50,11 @@ def build(
 ) -> DataStreamWriter:
     """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices."""
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
-    lines = spark.readStream.format(FORMAT).options(**replay.options()).load()
-    words = named(tamper(lines.repartition(parallelism["split"]).selectExpr(*WORDS_SQL)), "split")
-    counts = named(words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL)), "count")
-    return counts.writeStream.queryName(NAME).outputMode("update").format("noop")
+    timed = replace(replay, read_time=True)
+    lines = spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
+    words = named(tamper(lines.repartition(parallelism["split"]).selectExpr(*WORDS_SQL, "times")), "split")
+    counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
+    return named(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
 
 
 def counted(spark: SparkSession, checkpoint: str) -> WordTruth:

@@ -24,7 +24,6 @@ def counting() -> Iterator[Counting]:
 
 
 class TestSparkKeepsTheContract(EngineContract):
-    meters = False
     enforces_shares = False
     modes = (MigrationMode.BOUNDARY, MigrationMode.CUT)
 

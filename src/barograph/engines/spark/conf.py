@@ -37,6 +37,7 @@ def plugin_settings() -> dict[str, str]:
         "spark.executor.extraClassPath": jar,
         "spark.sql.extensions": "org.apache.spark.barograph.BarographExtensions",
         "spark.plugins": "org.apache.spark.barograph.BarographPlugin",
+        "spark.shuffle.manager.incremental": "org.apache.spark.barograph.MeteredShuffleManager",
         # Spark's own check would refuse our nodes; the planner rule makes the same check on the plan as written.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",

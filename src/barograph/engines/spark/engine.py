@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.spark.sight import EpochSeen, Sight
+from barograph.engines.spark.tally import NO_CYCLE, Cycle
 from barograph.engines.spark.wire import Bridge, Executor
 from barograph.model import (
     Instance,
@@ -26,9 +27,11 @@ from barograph.model import (
     Slot,
     Snapshot,
     Topology,
-    TopologyMetrics,
     Worker,
 )
+
+# Complete time above which a row is late, as the papers' systems had it.
+MESSAGE_TIMEOUT_S = 30.0
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
@@ -48,11 +51,16 @@ class SparkEngine:
     """Eyes and hands on one Spark application. ``nodes``: what is known of each host; others are named by host."""
 
     def __init__(
-        self, spark: SparkSession, nodes: Mapping[str, Node], now: Callable[[], float] = time.monotonic
+        self,
+        spark: SparkSession,
+        nodes: Mapping[str, Node],
+        now: Callable[[], float] = time.monotonic,
+        timeout_s: float = MESSAGE_TIMEOUT_S,
     ) -> None:
         self._bridge = Bridge(spark)
         self._nodes = dict(nodes)
         self._now = now
+        self._timeout_s = timeout_s
         self._born = now()
         self._seen_at = self._born
         self._lock = threading.RLock()
@@ -74,7 +82,7 @@ class SparkEngine:
             at = self._now()
             cycle_s = max(at - self._seen_at, 1e-3)
             self._seen_at = at
-            self.last = self._snapshot(at - self._born, cycle_s)
+            self.last = self._snapshot(at - self._born, cycle_s, self._cycle())
             return self.last
 
     def refresh(self) -> None:
@@ -119,12 +127,21 @@ class SparkEngine:
                 slots.update({instance: slot for instance, slot in found.items() if slot is not None})
         return Placement(slots)
 
-    def _snapshot(self, at_s: float, cycle_s: float) -> Snapshot:
+    def _cycle(self) -> Cycle:
+        """What was done since the last time somebody asked; whoever asks takes it."""
         epochs = {name: self.sight.present(name) for name in self.sight.topologies}
+        return self.sight.tally.take(
+            self._world.topologies,
+            {name: e.epoch for name, e in epochs.items() if e is not None},
+            {executor: slot.node for executor, slot in self._slots.items()},
+            self._timeout_s,
+        )
+
+    def _snapshot(self, at_s: float, cycle_s: float, cycle: Cycle = NO_CYCLE) -> Snapshot:
         return Snapshot(
             at_s, cycle_s, tuple(sorted(self._nodes.values(), key=lambda n: n.name)), self._world.topologies,
-            self._world.workers, self._world.placement, version=self._version,
-            topology_metrics=tuple(TopologyMetrics(name, e.epoch) for name, e in epochs.items() if e is not None),
+            self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
+            version=self._version,
         )  # fmt: skip
 
     # --- hands ---

@@ -6,6 +6,7 @@ Bounded: a topology keeps its last epochs and its last hour of output.
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from barograph.engines.spark.tally import Tally
 from barograph.engines.spark.wire import EdgeSeen, Executor, Life, OperatorSeen, Seated, Seen
 from barograph.model import Edge, Grouping, Instance, Operator, Topology
 
@@ -38,9 +39,11 @@ class Sight:
         self.topologies: dict[str, Topology] = {}
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, dict[int, int]] = {}
+        self.tally = Tally()
 
     def take(self, seen: Seen) -> None:
         self.executors = seen.executors
+        self.tally.add(seen)
         for seat in seen.seated:
             epoch = self._epoch(seat.topology, seat.run, seat.epoch)
             epoch.orders, epoch.planned_ms = seat.orders, seat.planned_ms

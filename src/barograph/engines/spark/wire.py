@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barograph.engines.latency import Histogram
 from barograph.model import BadInput
 
 Rows = list[dict[str, Any]]  # one dict per Arrow row, read at once into values below
@@ -81,6 +82,56 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
+class Meter:
+    """One instance since the last call; pending is as of now. arrived_known: its source tells which rows are due."""
+
+    topology: str
+    operator: str
+    index: int
+    arrived: int
+    arrived_known: bool
+    executed: int
+    emitted: int
+    pending: int
+    cpu_ns: int
+    busy_ns: int
+    idle_ns: int
+    blocked_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Rows that one instance sent to another since the last call."""
+
+    topology: str
+    source: str
+    target: str
+    sender: int
+    receiver: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Rows that left the topology at one instance since the last call, by complete time; clock: since due or read."""
+
+    topology: str
+    operator: str
+    index: int
+    clock: str
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """An executor's process: CPU since the last call, memory now."""
+
+    executor: str
+    cpu_ns: int
+    resident_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """Everything since the last call. output: (topology, 10 ms since 1970) -> rows that left it."""
 
@@ -90,6 +141,10 @@ class Seen:
     seated: tuple[Seated, ...]
     lives: tuple[Life, ...]
     output: Mapping[tuple[str, int], int]
+    meters: tuple[Meter, ...] = ()
+    traffic: tuple[Sent, ...] = ()
+    latencies: tuple[Latencies, ...] = ()
+    processes: tuple[Process, ...] = ()
 
 
 class Bridge:
@@ -164,7 +219,31 @@ def read_seen(message: bytes) -> Seen:
             for r in tables["lives"]
         ),
         output={(r["topology"], r["tenth"]): r["rows"] for r in tables["output"]},
+        meters=tuple(
+            Meter(
+                r["topology"], r["operator"], r["instance"], r["arrived"], bool(r["arrived_known"]), r["executed"],
+                r["emitted"], r["pending"], r["cpu_ns"], r["busy_ns"], r["idle_ns"], r["blocked_ns"],
+            )
+            for r in tables["meters"]
+        ),
+        traffic=tuple(
+            Sent(r["topology"], r["source"], r["target"], r["sender"], r["receiver"], r["rows"])
+            for r in tables["traffic"]
+        ),
+        latencies=_latencies(tables["latency"], tables["latency_sums"]),
+        processes=tuple(Process(r["executor"], r["cpu_ns"], r["resident_bytes"]) for r in tables["processes"]),
     )  # fmt: skip
+
+
+def _latencies(buckets: Rows, sums: Rows) -> tuple[Latencies, ...]:
+    rows: dict[tuple[str, str, int, str], dict[int, int]] = {}
+    for r in buckets:
+        rows.setdefault((r["topology"], r["operator"], r["instance"], r["clock"]), {})[r["bucket"]] = r["rows"]
+    return tuple(
+        Latencies(*key, Histogram(rows[key], r["sum_ms"], r["max_ms"]))
+        for r in sums
+        if (key := (r["topology"], r["operator"], r["instance"], r["clock"])) in rows
+    )
 
 
 def _tables(message: bytes) -> dict[str, Rows]:
