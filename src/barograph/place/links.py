@@ -23,8 +23,14 @@ def links_of(crew: Crew) -> Links:
             out[int(crew.operator_of[block.source])].append(block)
             into[int(crew.operator_of[block.target])].append(block)
     operator_of = crew.operator_of.tolist()
+    alike = {int(crew.operator_of[f]) for f in alike_operators(crew, np.zeros(crew.size))}
+    alike -= {int(crew.operator_of[b.source]) for b in crew.blocks if b.rows.size and b.source == b.target}
+    known: dict[int, Sequence[tuple[slice, Real]]] = {}  # operators whose instances all have the same links
 
     def links(i: int) -> Sequence[tuple[slice, Real]]:
+        operator = operator_of[i]
+        if operator in known:
+            return known[operator]
         found: list[tuple[slice, Real]] = []
         for block in out[operator_of[i]]:
             row = _row(block, i - block.source)
@@ -36,6 +42,8 @@ def links_of(crew: Crew) -> Links:
             if block.source == block.target:
                 column[i - block.target] = 0.0
             found.append((block.sources, column))
+        if operator in alike:
+            known[operator] = found
         return found
 
     return links

@@ -113,31 +113,31 @@ class Bins:
 
         An even range is every item of one operator with every item of another, in order, so it has rows.
         """
-        i, j, rate = pairs.i, pairs.j, pairs.rate
-        high = np.arange(j[start], j[stop - 1] + 1)
-        rows = max(1, run // len(high))
-        end = min(stop, start + ((at - start) // len(high) + rows) * len(high))
-        low = np.arange(i[at], i[end - 1] + 1)
-        home_i, home_j = self.home[low], self.home[high]
+        j0, width = int(pairs.j[start]), int(pairs.j[stop - 1] - pairs.j[start]) + 1
+        row, offset = divmod(at - start, width)
+        end = min(stop, start + (row + max(1, run // width)) * width)
+        i0 = int(pairs.i[at])
+        home_i, home_j = self.home[i0 : int(pairs.i[end - 1]) + 1], self.home[j0 : j0 + width]
         unset = home_i.min() < 0 or home_j.min() < 0
-        a, some_i = self._one_of_each(low, home_i)
-        b, some_j = self._one_of_each(high, home_j)
+        a, some_i = self._one_of_each(home_i, i0)
+        b, some_j = self._one_of_each(home_j, j0)
         if unset or len(a) * len(b) >= end - at:
             end = min(end, at + run)
-            return end, self._first_change(i[at:end], j[at:end], rate[at:end])
-        changes = np.zeros((len(self.most), len(self.most)), dtype=np.bool_)
-        grid = (np.repeat(some_i, len(b)), np.tile(some_j, len(a)))
-        better = self._better(*grid, np.full(len(grid[0]), rate[at]), np.repeat(a, len(b)), np.tile(b, len(a)))
+            return end, self._first_change(pairs.i[at:end], pairs.j[at:end], pairs.rate[at:end])
+        a, some_i = np.repeat(a, len(b)), np.repeat(some_i, len(b))
+        b, some_j = np.resize(b, len(a)), np.resize(some_j, len(a))
+        better = self._better(some_i, some_j, np.full(len(a), pairs.rate[at]), a, b)
         if not better.any():
             return end, None
-        changes[np.repeat(a, len(b)), np.tile(b, len(a))] = better
-        flags = changes[self.home[i[at:end]], self.home[j[at:end]]]
+        changes = np.zeros((len(self.most), len(self.most)), dtype=np.bool_)
+        changes[a, b] = better
+        flags = changes[home_i][:, home_j].ravel()[offset:]
         return end, int(flags.argmax()) if flags.any() else None
 
-    def _one_of_each(self, items: Whole, homes: Whole) -> tuple[Whole, Whole]:
-        """The bins in use, and one item of each."""
+    def _one_of_each(self, homes: Whole, start: int) -> tuple[Whole, Whole]:
+        """The bins in use, and one item of each, of the items numbered from ``start`` on."""
         some = np.full(len(self.most), -1, dtype=np.int64)
-        some[homes] = items
+        some[homes] = np.arange(start, start + len(homes))
         bins = np.flatnonzero(some >= 0)
         return bins, some[bins]
 
