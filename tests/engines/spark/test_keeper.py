@@ -200,7 +200,8 @@ def test_a_bug_in_the_query_is_told_apart_from_a_lost_machine(stage: Stage) -> N
         assert query.gave_up_because in "".join(raised.value.__notes__)
         assert query.exception() is raised.value
         assert not query.isActive
-        assert len(query.restarts) == 2
+        # A neighbour that loses its connection to the failing task may be heard of first; that is another failure.
+        assert sum("DIVIDE_BY_ZERO" in r.cause for r in query.restarts) == 2
 
 
 def test_without_a_checkpoint_nothing_is_supervised(stage: Stage) -> None:
