@@ -31,7 +31,11 @@ def main() -> int:
     tasks = [(scenario, policy) for scenario in names for policy in POLICIES]
     ways = [f"migration/{mode}-m{moved}" for mode in MigrationMode for moved in MOVED]
     with ProcessPoolExecutor(2) as pool:
-        runs = list(pool.map(_run, *zip(*tasks, strict=True), chunksize=1))
+        runs = []
+        for run in pool.map(_run, *zip(*tasks, strict=True), chunksize=1):
+            runs.append(run)
+            if len(runs) % len(POLICIES) == 0:
+                print(f"{tasks[len(runs) - 1][0]} done after {time.perf_counter() - started:.0f} s", file=sys.stderr)
         moved = list(pool.map(_move, ways, chunksize=2))
     by_scenario: dict[str, list[Run]] = {n: [] for n in names}
     for (scenario, _), run in zip(tasks, runs, strict=True):
