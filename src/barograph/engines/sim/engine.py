@@ -79,6 +79,9 @@ class Simulator:
         return seen
 
     def apply(self, plan: Plan) -> Outcome:
+        asks = plan.placement or plan.rescales or plan.shares_pct or plan.cuts
+        if not asks and plan.version in (None, self.version):
+            return Outcome()
         refused = refusals(plan, self._present())
         if refused:
             self.ledger.refused += 1
@@ -150,8 +153,8 @@ class Simulator:
                 self._drained(t, life)
 
     def _step_s(self) -> float:
-        step_s = self.scenario.step_s
-        return step_s / 4 if any(life.phase is Phase.DRAINING for life in self.lives) else step_s
+        draining = len(self.lives) <= _MANY and any(life.phase is Phase.DRAINING for life in self.lives)
+        return self.scenario.step_s / 4 if draining else self.scenario.step_s
 
     def _drained(self, t: int, life: Life) -> None:
         last_s = self.grain.drained(t, self.now_s)
@@ -165,9 +168,11 @@ class Simulator:
         return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
 
     def _pause_s(self, t: int, change: Change) -> float:
-        topology = after(change, self.topologies[t])
-        homes, taken = self._homes[topology.name], self._taken - Counter(self._homes[topology.name].values())
-        moves = moved(homes, house(topology, homes, taken, change, self.workers) or {}) if change else []
+        topology, moves = after(change, self.topologies[t]), []
+        if change:
+            homes = self._homes[topology.name]
+            taken = self._taken - Counter(homes.values())
+            moves = moved(homes, house(topology, homes, taken, change, self.workers) or {})
         return pause_s(change, topology, moves, self._warm, self.calibration)
 
     def _happen(self) -> None:
@@ -263,6 +268,8 @@ class Simulator:
             self.grain.commit(t)
             self.ledger.committed(t)
             self.lives[t].begin(self.now_s)
+            if not change and self._whole and self._homes[self.topologies[t].name]:
+                continue
             before = self.topologies[t]
             topology = after(change, before)
             if change.level is not None:
@@ -289,10 +296,10 @@ class Simulator:
             self.tally = carried
             self.layout = layout
             self.grain.arrange(layout, self.now_s)
-            self._whole = all(s in self.workers for s in layout.placement.slots.values())
+            self._whole = all(s in self.workers for s in self._taken)
             alive = set(layout.instances)
             self.shares_pct = {i: s for i, s in self.shares_pct.items() if i in alive}
-        self._reckon()
+            self._reckon()
 
     # bookkeeping
 
@@ -345,9 +352,12 @@ class Simulator:
 
     def _intended(self) -> Placement:
         """Where everyone is, or will be from the next boundary on."""
+        waiting = [life.at_boundary.moves for life in self.lives if life.at_boundary.moves]
+        if not waiting:
+            return self.running()
         slots = dict(self.layout.placement.slots)
-        for life in self.lives:
-            slots.update(life.at_boundary.moves)
+        for moves in waiting:
+            slots.update(moves)
         return Placement({i: s for i, s in slots.items() if s in self.workers})
 
     def _laid_out(self, placement: Placement) -> Layout:

@@ -192,8 +192,8 @@ class FlowGrain:
             return
         mine, before, at = mine[behind], before[behind], at[behind]
         x, able = x[at], able[at]
-        age_from = np.maximum(0.0, from_s - self._due_time(mine, before))
-        age_to = np.maximum(0.0, to_s - self._due_time(mine, before + x))
+        due_from, due_to = np.split(self._due_time(np.tile(mine, 2), np.concatenate([before, before + x])), 2)
+        age_from, age_to = np.maximum(0.0, from_s - due_from), np.maximum(0.0, to_s - due_to)
         fresh = self._due_before[mine] - before - owed[mine]
         caught_up = owed[mine] + fresh - x <= _DUST * np.maximum(1.0, x)
         spare = np.maximum(able - fresh, _DUST)
@@ -320,10 +320,11 @@ class FlowGrain:
         ages, rows = [np.empty(0)], [np.empty(0)]
         mine = np.flatnonzero(self._topology[self._reader] == topology)
         backlog = self._due_before - self._read[self._reader]
-        for part in (np.arange(100) + 0.5) / 100:
-            due = self._due_time(mine, self._read[self._reader[mine]] + part * backlog[mine])
-            ages.append(np.maximum(0.0, now_s - due))
-            rows.append(backlog[mine] / 100 * gain[self._reader[mine]])
+        parts = np.repeat((np.arange(100) + 0.5) / 100, mine.size)
+        who = np.tile(mine, 100)
+        due = self._due_time(who, self._read[self._reader[who]] + parts * backlog[who])
+        ages.append(np.maximum(0.0, now_s - due))
+        rows.append(backlog[who] / 100 * gain[self._reader[who]])
         flying = np.flatnonzero((self._topology == topology) & ~self._is_source & (self._waiting > 0))
         ages.append(self._last_age(slice(None))[0, flying])
         rows.append(self._waiting[flying] * gain[flying])

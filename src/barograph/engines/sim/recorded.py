@@ -29,7 +29,7 @@ def scenario_of(recording: Recording, duration_s: float = 600.0, skew: float = 0
         workloads=tuple(_workload(recording, t, skew) for t in recording.topologies),
         duration_s=duration_s,
         grain="flows",
-        step_s=2.0,
+        step_s=2.5,
     )
 
 
