@@ -16,6 +16,20 @@ package org.apache.spark.sql.barograph {
   }
 }
 
+package org.apache.spark.shuffle.streaming.barograph {
+
+  import org.apache.spark.shuffle.streaming.StreamingShuffleWriter
+
+  object StreamingInternals {
+    /** A receiver has taken all that was sent to it, up to this number. */
+    def acknowledged(writer: StreamingShuffleWriter[_, _], receiver: Int, last: Long): Unit =
+      writer.onTerminationAckReceived(receiver, last)
+
+    /** Send what waits in half-filled buffers. */
+    def flush(writer: StreamingShuffleWriter[_, _]): Unit = writer.shards.foreach(_.send())
+  }
+}
+
 package org.apache.spark.barograph {
 
   import java.util.concurrent.Semaphore

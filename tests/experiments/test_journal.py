@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from barograph.engines.latency import Histogram
 from barograph.experiments.journal import DRIVER_KILLED, Journal
 from barograph.experiments.report import ActionReport
 from barograph.model import Instance, Placement, Slot
@@ -18,9 +19,10 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     first.begin(1_000_000)
     first.ordered({"split": 4}, PLACEMENT)
     first.acted(MOVED, (5.0, 5.5))
-    first.saw({100_100: 7, 100_200: 3}, 900, 1_001_500)
-    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, 1000, 1_001_500)
-    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, 600, None)  # an executor was lost just before
+    first.saw({100_100: 7, 100_200: 3}, {"due": Histogram.of([5] * 10)}, 900, 1_001_500)
+    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, {"due": Histogram.of([5] * 13)}, 1000, 1_001_500)
+    # An executor was lost just before.
+    first.saw({100_100: 7, 100_200: 5, 100_300: 1}, {"due": Histogram.of([5] * 13)}, 600, None)
     with path.open("a") as file:
         file.write('{"kind": "saw", "outp')
         file.write("\n")
@@ -36,8 +38,10 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     assert (restart.at_s, restart.cause, restart.down_s) == (9.0, DRIVER_KILLED, 7.0)
     assert restart.rows_replayed == 400
     assert restart.rows_repeated == 6  # what had left since the open epoch was planned
-    second.saw({100_300: 1, 101_700: 2}, 1200, 1_016_000)
+    second.saw({100_300: 1, 101_700: 2}, {"due": Histogram.of([900, 7, 7])}, 1200, 1_016_000)
     assert second.output == {100_100: 7, 100_200: 5, 100_300: 2, 101_700: 2}
+    assert second.latency["due"] == Histogram.of([5] * 13 + [900, 7, 7])
+    assert second.latency["read"].count == 0
     assert [report.action for report, _ in second.actions()] == ["move a/0=node-1", "kill driver"]
 
     third = Journal(path)
@@ -49,7 +53,7 @@ def test_without_a_file_it_only_remembers() -> None:
     journal = Journal()
     journal.begin(5)
     journal.acted(MOVED, (1.0, 2.0))
-    journal.saw({1: 1}, 1, None)
+    journal.saw({1: 1}, {}, 1, None)
     journal.driver_is_up(0, 0)
     assert journal.actions() == [(MOVED, (1.0, 2.0))]
     assert journal.output == {1: 1}

@@ -49,6 +49,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", help="spark://HOST:PORT of a cluster that runs, see 'barograph cluster'")
     parser.add_argument("--at", action="append", default=[], metavar="SECONDS:ACTION", help="act while it runs")
     parser.add_argument("--drain", default="120s", help="how long draining may take (default %(default)s)")
+    parser.add_argument("--timeout", default="30s", help="a row that takes longer is late (default %(default)s)")
+    parser.add_argument(
+        "--in-flight", default="0.2s", help="how long what waits before an instance may take it; 0s: any (%(default)s)"
+    )
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
 
 
@@ -57,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"there is no workload {args.workload!r}; there is {', '.join(WORKLOADS)}")
     load = Load.parse(args.load)
     epoch_s, drain_s = parse_duration_s(args.epoch), parse_duration_s(args.drain)
+    timeout_s, in_flight_s = parse_duration_s(args.timeout), parse_duration_s(args.in_flight)
 
     # Spark is imported only now: bad words above are told at once.
     from barograph.engines.spark.settings import ClusterSettings
@@ -77,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
         drain_s=drain_s,
+        timeout_s=timeout_s,
+        in_flight_s=in_flight_s,
     )
     table = Table(sys.stderr)
     try:

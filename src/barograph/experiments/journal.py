@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from barograph.engines.latency import Histogram
 from barograph.experiments.repeats import RestartReport
-from barograph.experiments.report import ActionReport
+from barograph.experiments.report import CLOCKS, ActionReport
 from barograph.model import Placement
 from barograph.model.codec import from_json, to_json
 
@@ -28,6 +29,7 @@ class Past:
     actions: list[tuple[ActionReport, Window]] = field(default_factory=list)
     restarts: list[RestartReport] = field(default_factory=list)
     output: dict[int, int] = field(default_factory=dict)
+    latency: dict[str, Histogram] = field(default_factory=lambda: {c: Histogram() for c in CLOCKS})
     parallelism: dict[str, int] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
     read: int = 0
@@ -53,6 +55,7 @@ class Journal:
         self._lock = threading.Lock()
         self._actions: list[tuple[ActionReport, Window]] = []
         self._output: dict[int, int] = {}
+        self._latency: dict[str, Histogram] = {}
         self._epochs: set[int] = set()
 
     def begin(self, start_ms: int) -> None:
@@ -89,14 +92,20 @@ class Journal:
     def restarted(self, restart: RestartReport) -> None:
         self._write("restart", **asdict(restart))
 
-    def saw(self, output: Mapping[int, int], read_rows: int, planned_ms: int | None) -> None:
-        """What this driver has seen put out and read so far; only what is new is written."""
+    def saw(
+        self, output: Mapping[int, int], latency: Mapping[str, Histogram], read_rows: int, planned_ms: int | None
+    ) -> None:
+        """What this driver has seen put out and read so far; of the output only what is new is written."""
+        self._latency = dict(latency)
         new = {t: rows for t, rows in output.items() if self._output.get(t) != rows}
         self._output.update(new)
         if planned_ms is not None:
             self._epochs.add(planned_ms)
         if self._file is not None:
-            self._write("saw", output=new, read=read_rows, planned_ms=planned_ms, epochs=len(self._epochs))
+            times = {c: [dict(h.rows), h.sum_ms, h.max_ms] for c, h in latency.items()}
+            self._write(
+                "saw", output=new, latency=times, read=read_rows, planned_ms=planned_ms, epochs=len(self._epochs)
+            )
 
     @property
     def output(self) -> dict[int, int]:
@@ -105,6 +114,11 @@ class Journal:
         for tenth, rows in self._output.items():
             whole[tenth] = whole.get(tenth, 0) + rows
         return whole
+
+    @property
+    def latency(self) -> dict[str, Histogram]:
+        """By clock, of all rows put out, those of earlier drivers included."""
+        return {c: self.past.latency[c] + self._latency.get(c, Histogram()) for c in CLOCKS}
 
     def actions(self) -> list[tuple[ActionReport, Window]]:
         """Of all drivers, in the order of their seconds."""
@@ -121,6 +135,7 @@ class Journal:
 def read(path: Path) -> Past:
     past = Past()
     driver: dict[int, int] = {}  # what the driver being read has seen put out
+    times: dict[str, Histogram] = {}
     epochs = 0
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
@@ -139,18 +154,23 @@ def read(path: Path) -> Past:
             past.parallelism, past.placement = noted["parallelism"], from_json(Placement, noted["placement"])
         elif kind == "saw":
             driver.update({int(t): rows for t, rows in noted["output"].items()})
+            times = {
+                c: Histogram({int(b): n for b, n in rows.items()}, total, largest)
+                for c, (rows, total, largest) in noted["latency"].items()
+            }
             # Between two lives only what is committed counts as read; what had been read before is read again.
             past.read = max(past.read, noted["read"])
             past.planned_ms, epochs = noted["planned_ms"] or past.planned_ms, noted["epochs"]
         elif kind == "killed":
             past.killed_ms = noted["at_ms"]
-            _add(past, driver, epochs)
-            driver, epochs = {}, 0
-    _add(past, driver, epochs)
+            _add(past, driver, times, epochs)
+            driver, times, epochs = {}, {}, 0
+    _add(past, driver, times, epochs)
     return past
 
 
-def _add(past: Past, driver: Mapping[int, int], epochs: int) -> None:
+def _add(past: Past, driver: Mapping[int, int], times: Mapping[str, Histogram], epochs: int) -> None:
     past.epochs += epochs
+    past.latency = {c: h + times.get(c, Histogram()) for c, h in past.latency.items()}
     for tenth, rows in driver.items():
         past.output[tenth] = past.output.get(tenth, 0) + rows

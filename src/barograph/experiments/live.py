@@ -3,8 +3,12 @@
 from typing import TextIO
 
 from barograph.experiments.run import LiveLine
+from barograph.model import Latency
 
-HEADER = f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'epoch':>5}  instances by node"
+HEADER = (
+    f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50 ms':>7} {'p99 ms':>7} {'epoch':>5}"
+    "  instances by node"
+)
 
 
 class Table:
@@ -22,12 +26,17 @@ class Table:
             print(HEADER, file=self._stream)
         self._lines += 1
         nodes = "  ".join(f"{node}: {_short(instances)}" for node, instances in line.by_node.items())
+        p50, p99 = _ms(line.latency, "p50"), _ms(line.latency, "p99")
         print(
             f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {line.read_rows_s:>9,.0f} {line.out_rows_s:>9,.0f} "
-            f"{line.backlog_rows:>9,} {line.epoch:>5}  {nodes}",
+            f"{line.backlog_rows:>9,} {p50:>7} {p99:>7} {line.epoch:>5}  {nodes}",
             file=self._stream,
             flush=True,
         )
+
+
+def _ms(latency: Latency | None, percentile: str) -> str:
+    return "-" if latency is None else f"{getattr(latency, percentile):,.0f}"
 
 
 def _short(instances: list[str]) -> str:

@@ -1,9 +1,12 @@
 """What a run says of itself at the end. docs/run.md documents every key."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
+from barograph.engines.latency import Histogram
 from barograph.experiments.repeats import RestartReport
 from barograph.experiments.verdict import Verdict
+
+CLOCKS = ("due", "read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,12 @@ class RunReport:
     notes: tuple[str, ...]
     restarts: tuple[RestartReport, ...]
     output_rows: int
+    latency: dict[str, Histogram]
+    timeout_s: float
+
+    @property
+    def late_rows(self) -> int:
+        return self.latency["due"].above(self.timeout_s * 1000)
 
     @property
     def ok(self) -> bool:
@@ -51,7 +60,9 @@ class RunReport:
                 "lost": v.lost,
                 "counted_twice": v.counted_twice,
                 "checksum_ok": v.checksum_ok,
+                "late": self.late_rows,
             },
+            "latency_ms": {clock: _latency(self.latency[clock]) for clock in CLOCKS},
             "longest_pause_s": round(self.longest_pause_s, 3),
             "epochs": self.epochs,
             "actions": [
@@ -79,6 +90,14 @@ class RunReport:
             + ("" if v.checksum_ok else "  CHECKSUM DIFFERS"),
             f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
         ]
+        for clock in CLOCKS:
+            found = self.latency[clock].latency()
+            late = f"  late {self.late_rows:,} (above {self.timeout_s:g} s)" if clock == "due" else ""
+            lines.append(
+                f"{clock:<7} " + ("no row was timed" if found is None else
+                f"mean {found.mean:,.0f} ms  p50 {found.p50:,.0f}  p99 {found.p99:,.0f}  p999 {found.p999:,.0f}  "
+                f"max {found.max:,.0f}{late}")
+            )  # fmt: skip
         for a in self.actions:
             took = "" if a.order_to_commit_s is None else f"  committed after {a.order_to_commit_s:.2f} s"
             gap = "" if a.gap_s is None else f", output paused {a.gap_s:.2f} s"
@@ -88,6 +107,11 @@ class RunReport:
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
+
+
+def _latency(histogram: Histogram) -> dict[str, float] | None:
+    found = histogram.latency()
+    return None if found is None else {name: round(value, 1) for name, value in asdict(found).items()}
 
 
 def _rounded(value: float | None) -> float | None:

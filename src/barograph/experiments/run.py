@@ -16,9 +16,10 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from barograph.engines.latency import Histogram
 from barograph.engines.spark.checkpoint import committed_offsets
-from barograph.engines.spark.conf import plugin_settings
-from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.conf import IN_FLIGHT_MS, in_flight, plugin_settings
+from barograph.engines.spark.engine import MESSAGE_TIMEOUT_S, SparkEngine
 from barograph.engines.spark.java import find_java
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.session import await_executors, open_session, real_time
@@ -31,10 +32,21 @@ from barograph.experiments.journal import Journal
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place, open_place
 from barograph.experiments.repeats import RestartReport, first_time_output
-from barograph.experiments.report import ActionReport, RunReport
+from barograph.experiments.report import CLOCKS, ActionReport, RunReport
 from barograph.experiments.verdict import judge
 from barograph.experiments.warm import RunFailed, require_alive, warm_up
-from barograph.model import Allotment, BadInput, Demand, Load, OperatorDemand, Outcome, Placement, Snapshot, Topology
+from barograph.model import (
+    Allotment,
+    BadInput,
+    Demand,
+    Latency,
+    Load,
+    OperatorDemand,
+    Outcome,
+    Placement,
+    Snapshot,
+    Topology,
+)
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.place.even import even
 from barograph.workloads import wordcount
@@ -50,6 +62,7 @@ LEAD_S = 4.0
 class RunSettings:
     """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
 
+    timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
     journal: where it notes what must outlive its driver; one that is not empty is gone on with.
     """
 
@@ -63,12 +76,16 @@ class RunSettings:
     actions: tuple[Action, ...] = ()
     lines: LineShape = field(default_factory=LineShape)
     drain_s: float = 120.0
+    timeout_s: float = MESSAGE_TIMEOUT_S
+    in_flight_s: float = IN_FLIGHT_MS / 1000
     journal: Path | None = None
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
         require_number("epoch", self.epoch_s, 1.0)
         require_positive("drain seconds", self.drain_s)
+        require_positive("timeout", self.timeout_s)
+        require_number("in flight", self.in_flight_s, 0.0)
         known = set(wordcount.DEFAULT_PARALLELISM)
         for operator, count in self.parallelism.items():
             require(operator in known, f"wordcount has no operator {operator!r}; it has {', '.join(sorted(known))}")
@@ -85,6 +102,7 @@ class LiveLine:
     out_rows_s: float
     backlog_rows: int
     epoch: int
+    latency: Latency | None
     by_node: dict[str, list[str]]
 
 
@@ -133,7 +151,8 @@ def run(
     with ExitStack() as ending:
         place = open_place(settings.cluster, settings.master, ending, say)
         say("starting Spark")
-        spark = open_session("barograph run", plugin_settings(), place.conf)
+        bounded = in_flight(settings.in_flight_s)
+        spark = open_session("barograph run", plugin_settings(), place.conf, bounded)
         ending.callback(spark.stop)
         await_executors(spark, place.executors())
         supervisor = Supervisor(spark, place.nodes)
@@ -297,7 +316,7 @@ class _Run:
         tenth = int(time.time() * 100)
         output = self.engine.output(self.topology.name)
         present = self.engine.sight.present(self.topology.name)
-        self.journal.saw(output, read, present.planned_ms if present else None)
+        self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
         out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
         by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
         for instance, slot in sorted(now.placement.slots.items()):
@@ -306,10 +325,13 @@ class _Run:
         self.show(
             LiveLine(
                 at_s, self.schedule.rate_at(max(at_s, 0.0)), max(0, read - read_before), out, max(0, due - read),
-                epoch.epoch if epoch else 0, by_node,
+                epoch.epoch if epoch else 0, next((t.latency_due for t in now.topology_metrics), None), by_node,
             )
         )  # fmt: skip
         return read
+
+    def _latency(self) -> dict[str, Histogram]:
+        return {clock: self.engine.latency(self.topology.name, clock) for clock in CLOCKS}
 
     def _drain(self, query: Supervised) -> int:
         """The source is closed: read what is left, commit it, say how many lines are still unread."""
@@ -336,7 +358,7 @@ class _Run:
         verdict = judge(
             truth_by_spark(self.spark, self.replay, read), wordcount.counted(self.spark, str(self.checkpoint))
         )
-        self.journal.saw(self.engine.output(self.topology.name), self.rows_read(), None)
+        self.journal.saw(self.engine.output(self.topology.name), self._latency(), self.rows_read(), None)
         restarts = (*self.journal.past.restarts, *(self._restart(r) for r in query.restarts))
         output = self.journal.output
         new = first_time_output(output, restarts, self.start_ms)
@@ -356,6 +378,7 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
+            self.journal.latency, self.settings.timeout_s,
         )  # fmt: skip
 
     def _restart(self, restart: Restart) -> RestartReport:

@@ -38,6 +38,20 @@ class Stage:
     engine: SparkEngine
     supervisor: Supervisor
 
+    def turn(self, settings: Mapping[str, str], timeout_s: float = 60.0) -> None:
+        """Change settings of Spark's streaming shuffle and state in the running application, for the next query."""
+        for key, value in settings.items():
+            if key.startswith("spark.sql."):
+                self.spark.conf.set(key, value)
+                continue
+            call = f"reflect('org.apache.spark.barograph.Dial', 'set', '{key}', '{value}') as here"
+            reached: set[str] = set()
+            deadline = time.monotonic() + timeout_s
+            while not reached >= set(self.engine.living()[0]):
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{key} was set on {sorted(reached)} only")
+                reached |= {r["here"] for r in self.spark.range(0, 64, 1, 16).selectExpr(call).collect()}
+
     @contextmanager
     def wordcount(
         self,
@@ -108,6 +122,7 @@ class Counting:
             time.sleep(0.1)
 
     def epoch(self) -> int:
+        require_alive(self.query)
         epoch = self.stage.engine.sight.present(self.name)
         assert epoch is not None
         return epoch.epoch

@@ -9,7 +9,9 @@ LOST_TASK = (
     "terminated with exception: Job aborted due to stage failure: Task 2 in stage 20.0 failed 1 times, most recent "
     "failure: Lost task 2.0 in stage 20.0 (TID 48) (127.0.0.4 executor 0): {}\n\tat org.apache.spark.Some.line(Some:1)"
 )
-RESET = LOST_TASK.format("org.apache.spark.SparkException: Connection to streaming shuffle writer 45 closed")
+RESET = LOST_TASK.format(
+    "org.apache.spark.SparkException: Connection to streaming shuffle writer 45 closed before termination"
+)
 DIVIDED = LOST_TASK.format("org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero.")
 GONE = LOST_TASK.format("ExecutorLostFailure (executor 0 exited caused by one of the running tasks)")
 LIMITS = Limits(same_failures=3, in_a_row=5, first_wait_s=0.5, longest_wait_s=3.0)
@@ -50,6 +52,7 @@ def deaths(*kinds: tuple[Cause, int, str]) -> list[Death]:
 
 
 TASK = (Cause.TASK, 4, "a")
+BESIDE = (Cause.BESIDE, 4, "")
 
 
 @pytest.mark.parametrize(
@@ -60,6 +63,8 @@ TASK = (Cause.TASK, 4, "a")
         pytest.param(deaths(TASK, TASK, TASK), "a bug in the query: 3 times", id="three times the same"),
         pytest.param(deaths(TASK, TASK, (Cause.TASK, 5, "a")), "", id="at another epoch"),
         pytest.param(deaths(TASK, TASK, (Cause.TASK, 4, "b")), "", id="for another reason"),
+        pytest.param(deaths(TASK, BESIDE, TASK, TASK), "a bug in the query: 3 times", id="a neighbour heard between"),
+        pytest.param(deaths(BESIDE, BESIDE, BESIDE), "", id="only neighbours heard"),
         pytest.param(deaths(TASK, TASK, (Cause.LOST, 4, ""), TASK), "", id="a lost machine between them"),
         pytest.param(deaths((Cause.BUG, 0, "x")), "a bug in the query", id="refused"),
         pytest.param(deaths(*[(Cause.LOST, 4, "")] * 4), "", id="machines keep dying"),

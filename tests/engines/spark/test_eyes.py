@@ -263,7 +263,7 @@ def test_latency_is_that_of_every_row(eye: Eye) -> None:
         assert found.mean == pytest.approx(sum(ordered) / rows, rel=0.01, abs=5)
     assert told.latency_due is not None
     assert told.latency_read is not None
-    assert told.latency_due.p50 > 2000 > told.latency_read.p50
+    assert told.latency_due.p50 - told.latency_read.p50 > 2000  # rows were due long before anything read them
 
 
 def test_an_aggregate_emits_a_row_for_every_row_with_its_own_time(eye: Eye) -> None:
@@ -290,8 +290,13 @@ def test_an_aggregate_emits_a_row_for_every_row_with_its_own_time(eye: Eye) -> N
 def test_words_carry_their_own_times_through_the_aggregate(eye: Eye) -> None:
     """Words of the source come out with both times, and the counts in the state are exact."""
     with eye.stage.wordcount("timed-words", rate=500) as counting:
-        eye.settle(counting.query, lambda: sum(t.completed_rows for t in eye.latency.get("timed-words", [])) > 4000)
-        told = next(t for t in reversed(eye.latency["timed-words"]) if t.completed_rows > 0)
+
+        def timed() -> list[TopologyMetrics]:
+            # Counts come several times a second, latency once: a look in between has rows and no times yet.
+            return [t for t in eye.latency.get("timed-words", []) if t.latency_due is not None]
+
+        eye.settle(counting.query, lambda: sum(t.completed_rows for t in timed()) > 1000)
+        told = timed()[-1]
         assert told.latency_due is not None
         assert told.latency_read is not None
         assert told.backlog_known

@@ -7,9 +7,10 @@ from barograph.model import BadInput
 
 PLUGIN_JAR = Path(__file__).parent / "jars" / "barograph-plugin.jar"
 
-# What lies between two instances is bounded, so that a cut under overload does not wait for megabytes to drain and
-# the backlog stays at the source, where it is seen.
-IN_FLIGHT_BYTES = 262144
+# What lies between two instances is bounded in time, so that a cut under overload does not wait for it to drain and the
+# backlog stays at the source, where it is seen; and in memory, which only rows of very fast operators fill.
+IN_FLIGHT_MS = 200
+IN_FLIGHT_BYTES = 4 << 20
 
 
 def plugin_jar() -> Path:
@@ -52,11 +53,17 @@ def plugin_settings() -> dict[str, str]:
 def tuned_settings() -> dict[str, str]:
     """Bounded rows in flight, a changelog for state, a short buffer wait."""
     return {
-        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "2",
+        "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
         "spark.shuffle.streaming.readerMaxMemory": str(IN_FLIGHT_BYTES),
         "spark.shuffle.streaming.writerMaxMemory": str(IN_FLIGHT_BYTES),
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.barograph.inFlightMs": str(IN_FLIGHT_MS),
     }
+
+
+def in_flight(seconds: float) -> dict[str, str]:
+    """How long what waits in front of an instance may take it; 0: no bound in time."""
+    return {"spark.barograph.inFlightMs": str(round(seconds * 1000))}
 
 
 def merged(*parts: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,8 @@ from enum import StrEnum
 
 _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat timed out")
+# What a task says that lost its connection to another one, which has failed or is gone: an effect, never the cause.
+_BESIDE = ("closed before termination", "Connection reset", "Broken pipe", "Failed to connect to")
 # Names of Java classes and of Spark's error conditions that no other try can change.
 _BUGS = (
     "AnalysisException", "ParseException", "STREAMING_REAL_TIME_MODE", "UNRESOLVED_COLUMN", "IllegalArgumentException",
@@ -21,11 +23,13 @@ BUG = "a bug in the query"
 
 
 class Cause(StrEnum):
-    """lost: an executor or node died. seats: too few left. task: a task failed. bug: no other try can help."""
+    """lost: an executor or node died. seats: too few left. task: a task failed. beside: a task whose neighbour failed
+    was heard first. bug: no other try can help."""
 
     LOST = "lost"
     SEATS = "seats"
     TASK = "task"
+    BESIDE = "beside"
     BUG = "bug"
 
 
@@ -64,6 +68,8 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str], sta
         return Death(at_s, Cause.LOST, f"lost an executor: {said}", epoch, "")
     if starting and any(sign in text for sign in _BUGS):
         return Death(at_s, Cause.BUG, f"Spark refuses the query: {said}", epoch, signature(text))
+    if any(sign in said for sign in _BESIDE):
+        return Death(at_s, Cause.BESIDE, f"a task beside this one failed: {said}", epoch, "")
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
 
 
@@ -73,9 +79,12 @@ def give_up(deaths: Sequence[Death], limits: Limits) -> str:
     last = deaths[-1]
     if last.cause is Cause.BUG:
         return f"{BUG}: {last.text}"
-    # Only an unbroken line of equal failures counts: a lost machine between them may have been their reason.
+    # A lost machine may have been the reason for what failed before it, so only failures after it count. A neighbour
+    # that was heard first hides one of them, and says nothing against the others.
     same = 0
     for death in reversed(deaths):
+        if death.cause is Cause.BESIDE:
+            continue
         if (death.cause, death.signature, death.epoch) != (Cause.TASK, last.signature, last.epoch):
             break
         same += 1

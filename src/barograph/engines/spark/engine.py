@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
+from barograph.engines.latency import Histogram
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
 from barograph.engines.spark.wire import Bridge, Executor
@@ -61,6 +62,7 @@ class SparkEngine:
         self._nodes = dict(nodes)
         self._now = now
         self._timeout_s = timeout_s
+        self.commit_timeout_s = COMMIT_TIMEOUT_S  # how long apply() waits for an epoch to end
         self._born = now()
         self._seen_at = self._born
         self._lock = threading.RLock()
@@ -176,12 +178,13 @@ class SparkEngine:
             ordered_at = self._now()
             ending = self._bridge.order(orders, cut)
         # Outside the lock: others may look while this waits.
-        begun = {t: self._bridge.await_epoch_after(t, e, COMMIT_TIMEOUT_S) for t, e in ending.items()}
+        begun = {t: self._bridge.await_epoch_after(t, e, self.commit_timeout_s) for t, e in ending.items()}
         late = [t for t, e in begun.items() if e is None]
         order_to_commit_s = self._now() - ordered_at
         if late:
             what = ", ".join(late)
-            text = f"ordered, but the epoch of {what} has not ended within {COMMIT_TIMEOUT_S:g} s; it will when it ends"
+            waited = f"{self.commit_timeout_s:g} s"
+            text = f"ordered, but the epoch of {what} has not ended within {waited}; it will when it ends"
             return Outcome(done=(*done, text))
         done += [
             f"cut {t} after epoch {e}"
@@ -253,6 +256,10 @@ class SparkEngine:
     def age_s(self, seen: Snapshot) -> float:
         """How long ago a snapshot of this engine was taken."""
         return self._now() - self._born - seen.at_s
+
+    def latency(self, topology: str, clock: str) -> Histogram:
+        """Complete times of every row a topology has put out so far; clock: due or read."""
+        return self.sight.tally.latency(topology, clock)
 
     def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
         """How a query ended: empty while it lives, "stopped", or "died: " and what killed it."""

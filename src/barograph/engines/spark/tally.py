@@ -52,6 +52,7 @@ class Tally:
         self._sums: dict[Instance, _Sum] = {}
         self._sent: dict[tuple[Instance, str], dict[int, int]] = {}
         self._latency: dict[tuple[Instance, str], Histogram] = {}
+        self._whole: dict[tuple[str, str], Histogram] = {}
         self._cpu_ns: dict[str, int] = {}
         self._resident_bytes: dict[str, int] = {}
 
@@ -73,9 +74,15 @@ class Tally:
         for h in seen.latencies:
             key = (Instance(h.topology, h.operator, h.index), h.clock)
             self._latency[key] = self._latency.get(key, Histogram()) + h.histogram
+            whole = (h.topology, h.clock)
+            self._whole[whole] = self._whole.get(whole, Histogram()) + h.histogram
         for p in seen.processes:
             self._cpu_ns[p.executor] = self._cpu_ns.get(p.executor, 0) + p.cpu_ns
             self._resident_bytes[p.executor] = p.resident_bytes
+
+    def latency(self, topology: str, clock: str) -> Histogram:
+        """Of every row a topology has put out since this began to add up; clock: due or read."""
+        return self._whole.get((topology, clock), Histogram())
 
     def take(
         self,

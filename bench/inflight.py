@@ -1,0 +1,121 @@
+"""What the bound in time on rows in flight does for an operator of 0.01, 1 and 10 ms a row that gets twice its rate.
+
+In one warm application, in turns with and without the bound (without: Spark's own sizes). JSON, per cost of a row:
+``rows_s`` executed and ``pending_rows`` in front of the operator, ``cut_s`` from a cut's order until it is committed,
+each as a list of [with, without]; a cut that takes longer than LONGEST_S is given up there and stands as that.
+Bars: the worst median of cuts with the bound at most 1 s; the worst median ratio of throughput at least 0.97.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barograph.engines.spark.conf import IN_FLIGHT_MS, tuned_settings
+from barograph.engines.spark.session import real_time
+from barograph.experiments.stage import PARALLELISM, Stage, open_stage
+from barograph.experiments.warm import require_alive, warm_up
+from barograph.model import Instance, Load, Plan
+from barograph.naming import named
+from barograph.workloads.lines import LineShape
+from barograph.workloads.replay import FORMAT, Replay
+from bench._figures import Bar, figures, finish
+from bench.boundary import SPARKS_OWN
+
+COSTS_MS = (0.01, 1.0, 10.0)
+PAIRS = 3
+LONGEST_S = 20.0
+NAME = "toiling"
+TOIL = Instance(NAME, "toil", 0)
+Pair = list[float]
+
+
+def main() -> int:
+    result: dict[str, object] = {"in_flight_ms": IN_FLIGHT_MS}
+    cuts, ratios = [], []
+    with open_stage() as stage:
+        warm_up(stage.spark, PARALLELISM)
+        stage.engine.commit_timeout_s = LONGEST_S
+        for cost_ms in COSTS_MS:
+            found = compare(stage, cost_ms)
+            cuts.append(statistics.median(p[0] for p in found["cut_s"]))
+            ratios.append(statistics.median(p[0] / p[1] for p in found["rows_s"]))
+            result[f"{cost_ms:g} ms"] = {
+                **found, "ratio": round(ratios[-1], 3), "cut_with_s": figures([p[0] for p in found["cut_s"]]),
+                "cut_without_s": figures([p[1] for p in found["cut_s"]]),
+            }  # fmt: skip
+    return finish(
+        result,
+        [
+            Bar("a cut with the bound, worst median, s", max(cuts), at_most=1.0),
+            Bar("throughput with the bound against without, worst median", min(ratios), at_least=0.97),
+        ],
+    )
+
+
+def compare(stage: Stage, cost_ms: float) -> dict[str, list[Pair]]:
+    found: dict[str, list[Pair]] = {"rows_s": [], "pending_rows": [], "cut_s": []}
+    for turn in range(PAIRS + 1):
+        pair: dict[bool, tuple[float, float, float]] = {}
+        for bounded in (True, False) if turn % 2 == 0 else (False, True):
+            stage.turn(tuned_settings() if bounded else SPARKS_OWN)
+            pair[bounded] = one(stage, cost_ms)
+            print(
+                f"{cost_ms:g} ms a row, {'with' if bounded else 'without'} the bound: {pair[bounded][0]:,.0f} rows/s, "
+                f"{pair[bounded][1]:,.0f} waiting, cut {pair[bounded][2]:.2f} s", file=sys.stderr, flush=True,
+            )  # fmt: skip
+        if turn > 0:  # the first pair warms this cost up
+            for at, key in enumerate(found):
+                found[key].append([round(pair[True][at], 3), round(pair[False][at], 3)])
+    return found
+
+
+def one(stage: Stage, cost_ms: float, warm_s: float = 3.0, measured_s: float = 6.0) -> tuple[float, float, float]:
+    with toiling(stage, cost_ms) as query:
+        settle(stage, query, warm_s)
+        stage.engine.observe()
+        start = time.monotonic()
+        settle(stage, query, measured_s)
+        seen = stage.engine.observe()
+        rate = seen.metrics.row(TOIL).executed / (time.monotonic() - start)
+        before = stage.engine.sight.present(NAME)
+        assert before is not None
+        ordered = time.monotonic()
+        outcome = stage.engine.apply(Plan(cuts=(NAME,)))
+        assert not outcome.refused, outcome.refused
+        return rate, seen.metrics.row(TOIL).pending, min(LONGEST_S, time.monotonic() - ordered)
+
+
+@contextmanager
+def toiling(stage: Stage, cost_ms: float) -> Iterator[StreamingQuery]:
+    """Two sources, one operator that takes its time, offered twice what it can do."""
+    replay = Replay(Load.parse(f"constant {round(2000 / cost_ms)}").schedule(1.0), 2, LineShape(seed=2))
+    lines = stage.spark.readStream.format(FORMAT).options(**replay.options()).load()
+    work = f"reflect('org.apache.spark.barograph.Toil', 'spin', {round(cost_ms * 1000)}) as spun"
+    frame = named(lines.repartition(1).selectExpr("k", work), TOIL.operator)
+    with tempfile.TemporaryDirectory(prefix="barograph-bench-", ignore_cleanup_errors=True) as folder:
+        writer = frame.writeStream.queryName(NAME).outputMode("update").format("noop")
+        query = real_time(writer.option("checkpointLocation", folder), 600.0).start()
+        try:
+            settle(stage, query, 60.0, up=True)
+            yield query
+        finally:
+            query.stop()
+
+
+def settle(stage: Stage, query: StreamingQuery, seconds: float, up: bool = False) -> None:
+    """Look for so long; up: only until every instance runs."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        require_alive(query)
+        stage.engine.refresh()
+        epoch = stage.engine.sight.present(NAME)
+        if up and epoch is not None and len(epoch.lives) == len(epoch.seated) > 0:
+            return
+        time.sleep(0.1)
+    if up:
+        raise TimeoutError("not every instance came up")
