@@ -23,6 +23,7 @@ from bench._figures import Bar, figures, finish
 
 REPEATS = 20
 PAIRS = 8
+WARM_TURNS = 4
 SPARKS_OWN = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "50",
     "spark.shuffle.streaming.readerMaxMemory": str(32 << 20),
@@ -78,11 +79,11 @@ def changes(stage: Stage, rate: float) -> dict[str, list[Parts]]:
     name = f"boundary-{round(rate)}"
     with stage.wordcount(name, rate=round(rate)) as counting:
         splits = 2
-        for turn in range(REPEATS + 2):
+        for turn in range(REPEATS + WARM_TURNS):
             for kind in found:
                 plan, splits = next_plan(stage, name, kind, splits, draw)
                 parts = one_change(counting, plan)
-                if turn >= 2:  # the first turns warm this query up
+                if turn >= WARM_TURNS:  # the first turns warm this query up
                     found[kind].append(parts)
             say(f"{rate:,.0f} lines/s, turn {turn}: gap {parts['gap']:.2f} s")
     return found

@@ -304,6 +304,24 @@ def test_words_carry_their_own_times_through_the_aggregate(eye: Eye) -> None:
         assert counting.verdict().exact
 
 
+def test_what_waits_before_a_slow_operator_is_bounded_in_time(eye: Eye) -> None:
+    """10 ms a row, offered ten times what it can do: 0.2 s of work wait before it, the rest at the source."""
+    replay = Replay(Load.parse("constant 1000").schedule(1.0), 2, LineShape(seed=2), numbers=True)
+    toil = "reflect('org.apache.spark.barograph.Toil', 'spin', 10000) as spun"
+    with running(eye, "toiling", named(load(eye, replay).repartition(1).selectExpr("k", toil), "toil")) as (query, _):
+        eye.settle(query, lambda: eye.of("toiling/toil").executed > 300)
+        waiting = []
+        for _ in range(10):
+            done = eye.of("toiling/toil").executed
+            eye.settle(query, lambda done=done: eye.of("toiling/toil").executed > done + 10)  # type: ignore[misc]
+            waiting.append(eye.of("toiling/toil").pending)
+        # 20 rows are 0.2 s; a report of the sender may be newer than that of the receiver.
+        assert 0 < max(waiting) <= 60
+        assert eye.of("toiling/source").pending > 100
+        eye.end_epoch(query)
+        assert eye.of("toiling/toil").arrived == eye.of("toiling/toil").executed
+
+
 def test_the_plug_in_counts_in_the_same_buckets(eye: Eye) -> None:
     jvm = eye.stage.spark._jvm
     assert jvm is not None

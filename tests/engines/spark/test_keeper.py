@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -121,29 +122,41 @@ def during(stage: Stage, plan: Plan, blow: Callable[[], object]) -> Outcome:
     return found[0]
 
 
-def test_killed_during_a_move(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+def strike(stage: Stage, what: str, node: str, executor: str) -> None:
+    if what == "node":
+        stage.cluster.kill_node(node)
+    else:
+        kill_executor(stage.cluster.run, node, executor)
+
+
+EXECUTOR_OR_NODE = pytest.mark.parametrize("what", ["executor", pytest.param("node", marks=pytest.mark.slow)])
+
+
+@EXECUTOR_OR_NODE
+def test_killed_during_a_move(stage: Stage, capsys: pytest.CaptureFixture[str], what: str) -> None:
     with stage.wordcount(supervised=True) as counting:
         node, executor = node_of(stage, counting, "count/1")
         other = next(w for w in stage.engine.workers() if w.slot.node != node)
         plan = Plan(Placement({Instance("wordcount", "count", 1): other.slot}))
-        outcome = during(stage, plan, lambda: kill_executor(stage.cluster.run, node, executor))
+        outcome = during(stage, plan, lambda: strike(stage, what, node, executor))
         assert outcome.ok, outcome.refused
         await_flow(counting)
-        tell(capsys, "during a move", counting)
+        tell(capsys, f"{what} during a move", counting)
         counting.settle(lambda: bool(counting.executors()))
         assert counting.executors()["count/1"] == other.executor
         verdict = counting.verdict()
         assert verdict.exact, verdict
 
 
-def test_killed_during_a_scale(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+@EXECUTOR_OR_NODE
+def test_killed_during_a_scale(stage: Stage, capsys: pytest.CaptureFixture[str], what: str) -> None:
     with stage.wordcount(supervised=True) as counting:
         node, executor = node_of(stage, counting, "source/0")
         plan = Plan(rescales=(Rescale("wordcount", "split", 4),))
-        outcome = during(stage, plan, lambda: kill_executor(stage.cluster.run, node, executor))
+        outcome = during(stage, plan, lambda: strike(stage, what, node, executor))
         assert outcome.ok, outcome.refused
         await_flow(counting)
-        tell(capsys, "during a scale", counting)
+        tell(capsys, f"{what} during a scale", counting)
         counting.settle(lambda: bool(counting.executors()))
         assert len([i for i in counting.executors() if i.startswith("split/")]) == 4
         verdict = counting.verdict()
@@ -152,6 +165,7 @@ def test_killed_during_a_scale(stage: Stage, capsys: pytest.CaptureFixture[str])
 
 ASKS_AND_HANGS = """
 import sys
+from dataclasses import replace
 from pathlib import Path
 from barograph.engines.spark.client import RemoteEngine
 engine = RemoteEngine(Path(sys.argv[1]))
@@ -214,12 +228,30 @@ def test_without_a_checkpoint_nothing_is_supervised(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_driver_executor_and_node_are_killed() -> None:
-    """The whole command, from an empty machine: everything is killed once and every row is counted once."""
+@pytest.mark.parametrize(
+    ("seconds", "actions"),
+    [
+        pytest.param(
+            75,
+            ["10:scale split=4", "20:kill driver", "50:kill executor@node-2", "62:kill node@node-3"],
+            id="everything once",
+        ),
+        pytest.param(
+            70,
+            ["12:scale split=4", "12:kill driver", "42:move count/1=node-1", "42:kill driver"],
+            id="during a scale and a move",
+        ),
+        pytest.param(
+            75, ["10:kill driver", "40:kill node@node-2", "55:start node@node-2"], id="a node that is started again"
+        ),
+    ],
+)
+def test_a_run_whose_driver_is_killed(seconds: int, actions: list[str]) -> None:
+    """The whole command, from an empty machine: all is done and every row is counted once."""
     command = [
-        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--node-cpu", "2", "--seconds", "75",
-        "--load", "constant 300", "--at", "10:scale split=4", "--at", "20:kill driver",
-        "--at", "50:kill executor@node-2", "--at", "62:kill node@node-3", "--epoch", "20s", "--format", "json",
+        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--node-cpu", "2", "--seconds", str(seconds),
+        "--load", "constant 300", "--epoch", "20s", "--format", "json",
+        *(word for action in actions for word in ("--at", action)),
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
@@ -228,9 +260,11 @@ def test_a_run_whose_driver_executor_and_node_are_killed() -> None:
     assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
     causes = [r["cause"] for r in report["restarts"]]
     assert causes[0] == "the driver was killed"
-    assert any("on node-2" in c for c in causes)
+    assert any("on node-2" in c for c in causes) == any("@node-2" in a for a in actions)
     assert report["output"]["repeated"] > 0
-    assert {a["action"] for a in report["actions"] if a["ok"]} >= {"kill driver", "kill executor@node-2"}
+    assert report["latency_ms"]["due"]["p50"] > 0
+    assert [a["action"] for a in report["actions"] if not a["ok"]] == []
+    assert len(report["actions"]) == len(actions)
 
 
 PLAIN = """
@@ -250,10 +284,11 @@ for key, value in real_time_settings().items():
     builder = builder.config(key, value)
 spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
 from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL
+from barograph.workloads.wordcount import LAST_TIMES_SQL, SINK_SQL, TIMES_SQL
 from pyspark.sql.functions import expr
-lines = spark.readStream.format(FORMAT).options(**options).load()
-words = lines.repartition(2).selectExpr(*WORDS_SQL)
-counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL))
+lines = spark.readStream.format(FORMAT).options(**options).load().selectExpr("*", TIMES_SQL)
+words = lines.repartition(2).selectExpr(*WORDS_SQL, "times")
+counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL)).selectExpr(*SINK_SQL)
 writer = counts.writeStream.queryName("wordcount").outputMode("update").format("noop")
 query = writer.option("checkpointLocation", checkpoint).trigger(realTime="5 seconds").start()
 deadline = time.monotonic() + 120
@@ -273,7 +308,7 @@ def test_a_checkpoint_moves_to_plain_spark_and_back(stage: Stage) -> None:
         counting.query.stop()
         before = max(int(f.name) for f in (counting.checkpoint / "commits").iterdir() if f.name.isdecimal())
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        arguments = [str(counting.checkpoint), json.dumps(counting.replay.options())]
+        arguments = [str(counting.checkpoint), json.dumps(replace(counting.replay, read_time=True).options())]
         done = subprocess.run(
             [sys.executable, "-c", PLAIN, *arguments],
             env=environment, capture_output=True, text=True, timeout=240, check=False,
