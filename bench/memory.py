@@ -1,7 +1,7 @@
 """Whether metering leaks: memory of driver and executors over ten minutes of 200 instances, looked at once a second.
 
-BENCH_MINUTES (10) says how long. JSON: ``resident_mb``: per process its memory at each half minute; ``heap_mb``: what the
-driver's heap holds after a collection, early and late; ``growth``: per process the mean of the last two minutes against
+BENCH_MINUTES (10) says how long. JSON: ``resident_mb``: per process its memory at each half minute; ``heap_mb``: what
+the driver's heap holds after a collection, likewise; ``growth``: per process the mean of the last two minutes against
 that of minutes 3 and 4, when code is compiled and pools are filled. Bar: the largest growth at most 1.05.
 """
 
@@ -23,21 +23,22 @@ SAMPLES_PER_MINUTE = 2
 def main() -> int:
     rounds = round(MINUTES * SAMPLES_PER_MINUTE)
     found: dict[str, list[float]] = {}
-    with open_stage(ClusterSettings(nodes=3, seats=80)) as stage:
-        with stage.wordcount("many", rate=500, parallelism=PARALLELISM, epoch_s=30.0) as counting:
-            heaps = []
-            for turn in range(rounds):
-                enough = time.monotonic() + 60.0 / SAMPLES_PER_MINUTE
-                while time.monotonic() < enough:
-                    stage.engine.observe()
-                    time.sleep(max(0.0, min(1.0, enough - time.monotonic())))  # a cycle
-                for name, megabytes in resident_mb(stage.spark.sparkContext.applicationId or "").items():
-                    found.setdefault(name, []).append(megabytes)
-                heaps.append(heap_mb(stage.spark))
-                say(
-                    f"minute {(turn + 1) / SAMPLES_PER_MINUTE:g}: {found_last(found)}, driver's heap {heaps[-1]:.0f} MB"
-                )
-            exact = counting.verdict().exact
+    heaps = []
+    with (
+        open_stage(ClusterSettings(nodes=3, seats=80)) as stage,
+        stage.wordcount("many", rate=500, parallelism=PARALLELISM, epoch_s=30.0) as counting,
+    ):
+        for turn in range(rounds):
+            enough = time.monotonic() + 60.0 / SAMPLES_PER_MINUTE
+            while time.monotonic() < enough:
+                stage.engine.observe()
+                time.sleep(max(0.0, min(1.0, enough - time.monotonic())))  # a cycle
+            for name, megabytes in resident_mb(stage.spark.sparkContext.applicationId or "").items():
+                found.setdefault(name, []).append(megabytes)
+            heaps.append(heap_mb(stage.spark))
+            minute = (turn + 1) / SAMPLES_PER_MINUTE
+            say(f"minute {minute:g}: {found_last(found)}, driver's heap {heaps[-1]:.0f} MB")
+        exact = counting.verdict().exact
     early = slice(2 * SAMPLES_PER_MINUTE, 4 * SAMPLES_PER_MINUTE)
     late = slice(-2 * SAMPLES_PER_MINUTE, None)
     growth = {n: statistics.mean(v[late]) / statistics.mean(v[early]) for n, v in found.items() if len(v) == rounds}
