@@ -33,6 +33,7 @@ object Credit {
   /** Grants in the time of one window: more would cost, fewer would let a receiver run dry. */
   val GrantsPerWindow = 8L
   val FewestRows = 2L
+  val MomentNs = 1000000L
   private val CheckNs = 5000000L
   private val StrangerNs = 2000000000L
   val MostRows: Long = 1L << 24
@@ -130,15 +131,13 @@ final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
     val n = taken(sender) + 1
     taken(sender) = n
     rowsSince += 1
-    if (n >= next(sender)) {
-      if (sinceNs == 0L) begin()
-      tell(sender, n)
-    }
+    if (sinceNs == 0L) begin() else if (n >= next(sender)) tell(sender, n)
   }
 
   private def begin(): Unit = {
     sinceNs = System.nanoTime()
     idleThenNs = meter.idleNsBy(sinceNs)
+    rowsSince = 0L // this row's work is yet to be done
   }
 
   private def tell(sender: Int, n: Long): Unit = {
@@ -165,10 +164,9 @@ final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
     rowsSince = 0L
     sinceNs = nowNs
     idleThenNs = idleNs
-    val each = if (busyNs <= 0.0) 0.0 else rows / busyNs * targetNs / clients.size
-    // Little has been seen at first, and the first rows are slow: not fewer than there were to begin with.
-    val fewest = if (busyNs * Credit.GrantsPerWindow < targetNs) Credit.FirstRows else Credit.FewestRows
-    Math.min(Credit.MostRows, Math.max(fewest, each.toLong))
+    // A moment says nothing: what is granted too much cannot be taken back.
+    if (busyNs < Credit.MomentNs) Credit.FirstRows
+    else Math.min(Credit.MostRows, Math.max(Credit.FewestRows, (rows / busyNs * targetNs / clients.size).toLong))
   }
 
   private def send(sender: Int, client: TransportClient, more: Long): Unit = {
