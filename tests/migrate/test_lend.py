@@ -1,34 +1,19 @@
 """Limits above shares: where a node has CPU that no other topology there needs."""
 
-from collections import defaultdict
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.migrate.plan import Migrate
-from barograph.model import Demand, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
+from barograph.model import Demand, Node, OperatorDemand, Placement, Snapshot
+from tests.migrate.tenants import instance, placed, topologies_of
 
 HAIR = 1e-6
 
 
 def cluster(cpu_pct: dict[str, float], present: dict[str, str]) -> Snapshot:
-    """present: topology/index -> node; each topology has one operator, "a"."""
-    counts: dict[str, int] = defaultdict(int)
-    for name in present:
-        counts[name.split("/")[0]] += 1
-    nodes = tuple(Node(n, cpu, slots=2) for n, cpu in cpu_pct.items())
-    topologies = tuple(Topology(t, (Operator("a", c),)) for t, c in counts.items())
-    return Snapshot(0, 10, nodes, topologies, placement=placed(present), shared_workers=False)
-
-
-def placed(at: dict[str, str]) -> Placement:
-    return Placement({instance(name): Slot(node) for name, node in at.items()})
-
-
-def instance(name: str) -> Instance:
-    topology, index = name.split("/")
-    return Instance(topology, "a", int(index))
+    """present: topology/index -> node."""
+    nodes = tuple(Node(n, cpu) for n, cpu in cpu_pct.items())
+    return Snapshot(0, 10, nodes, topologies_of(present), placement=placed(present), shared_workers=False)
 
 
 def asked(shares: dict[str, tuple[float, ...]], held: dict[str, tuple[float, ...]] | None = None) -> Demand:
@@ -90,21 +75,15 @@ def test_no_topology_that_surges_takes_what_another_needs(data: st.DataObject) -
     found = limits(now, asked(shares, needs), placed(after))
     assert found == limits(now, asked(shares, needs), placed(after))
     for name, limit in found.items():
-        topology, index = name.split("/")
-        assert limit >= shares[topology][int(index)]
+        assert limit >= shares[instance(name).topology][instance(name).index]
         for at in (before, after):
             assert limit <= min(100.0, nodes[at[name]]) + HAIR
     for at in (before, after):
         for node, cpu_pct in nodes.items():
             here = [i for i in names if at[i] == node]
-            for tenant in {i.split("/")[0] for i in here}:
-                mine = sum(found[i] for i in here if i.split("/")[0] == tenant)
-                theirs = sum(needs[i.split("/")[0]][int(i.split("/")[1])] for i in here if i.split("/")[0] != tenant)
-                assert (
-                    theirs == 0
-                    or mine + theirs <= cpu_pct + HAIR
-                    or mine
-                    == pytest.approx(
-                        sum(shares[tenant][int(i.split("/")[1])] for i in here if i.split("/")[0] == tenant)
-                    )
-                )
+            for tenant in {instance(i).topology for i in here}:
+                mine = [instance(i) for i in here if instance(i).topology == tenant]
+                theirs = [instance(i) for i in here if instance(i).topology != tenant]
+                needed = sum(needs[i.topology][i.index] for i in theirs)
+                used = sum(found[f"{tenant}/{i.index}"] for i in mine)
+                assert not theirs or used + needed <= cpu_pct + HAIR
