@@ -1,6 +1,6 @@
 """Which of several runs of one scenario is best: late rows, then mean complete time, then CPU allotted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from barograph.policies import DEFAULT
@@ -23,7 +23,10 @@ class Run:
 
 
 def ranked(runs: Sequence[Run]) -> list[Run]:
-    """Best first. Fewest late rows; of those, who is within 10 % of the best mean is equal; of those, least CPU."""
+    """Best first. Fewest late rows; of those, who is within 10 % of the best mean is equal; of those, least CPU.
+
+    Who is equal in all three shares a place; of those the default is named first.
+    """
     left = list(runs)
     order: list[Run] = []
     while left:
@@ -31,22 +34,36 @@ def ranked(runs: Sequence[Run]) -> list[Run]:
         punctual = [r for r in left if round(r.late_rows) == fewest]
         quickest = min(r.mean_ms for r in punctual)
         equal = [r for r in punctual if r.mean_ms <= EQUAL_WITHIN * quickest]
-        best = min(equal, key=lambda r: (r.cpu_allotted_s, r.mean_ms, r.policy))
+        best = min(equal, key=lambda r: (round(r.cpu_allotted_s), r.policy != DEFAULT, r.mean_ms, r.policy))
         order.append(best)
         left.remove(best)
     return order
 
 
 def why_not(mine: Run, best: Run) -> str:
-    """By which measure the best is ahead, in numbers, and what it pays for it."""
+    """By which measure the best is ahead, and what it does otherwise, in numbers."""
     if round(mine.late_rows) != round(best.late_rows):
-        lost = f"{mine.late_rows:,.0f} late rows against {best.late_rows:,.0f}"
+        lost = f"{mine.late_rows:,.0f} late rows against {best.late_rows:,.0f} of {best.policy}"
     elif mine.mean_ms > EQUAL_WITHIN * best.mean_ms:
-        lost = f"mean complete time {mine.mean_ms:,.1f} ms against {best.mean_ms:,.1f} ms"
+        lost = f"mean complete time {mine.mean_ms:,.1f} ms against {best.mean_ms:,.1f} ms of {best.policy}"
     else:
-        return (
-            f"{best.policy} is as quick and allots {best.cpu_allotted_s:,.0f} CPU-s against {mine.cpu_allotted_s:,.0f}"
+        given = f"{best.cpu_allotted_s:,.0f} CPU-s against {mine.cpu_allotted_s:,.0f}"
+        lost = f"{best.policy} is as quick ({best.mean_ms:,.1f} ms against {mine.mean_ms:,.1f}) and allots {given}"
+    return f"{lost}; {' and '.join(_otherwise(mine, best)) or 'it does so by its placement alone'}"
+
+
+def _otherwise(mine: Run, best: Run) -> Iterator[str]:
+    """What the best does otherwise."""
+    if best.nodes_mean < mine.nodes_mean - 0.05:
+        full = best.cpu_used_s / best.cpu_allotted_s if best.cpu_allotted_s else 0.0
+        yield (
+            f"it keeps all on {best.nodes_mean:.1f} nodes and uses {full:.0%} of them on the mean, "
+            f"where {DEFAULT} keeps room to grow on {mine.nodes_mean:.1f}"
         )
-    ratio = best.cpu_allotted_s / mine.cpu_allotted_s if mine.cpu_allotted_s else 0.0
-    nodes = f"{best.nodes_mean:.1f} nodes ({DEFAULT} on {mine.nodes_mean:.1f})"
-    return f"{lost} of {best.policy}, which allots {ratio:.1f} times the CPU on {nodes}"
+    elif best.nodes_mean > mine.nodes_mean + 0.05:
+        yield f"it spreads over {best.nodes_mean:.1f} nodes where {DEFAULT} keeps to {mine.nodes_mean:.1f}"
+    if best.cpu_allotted_s > 1.02 * mine.cpu_allotted_s:
+        ratio = best.cpu_allotted_s / mine.cpu_allotted_s if mine.cpu_allotted_s else float("inf")
+        yield f"it allots {ratio:.1f} times the CPU"
+    if mine.reconfigurations > best.reconfigurations:
+        yield f"it changes {best.reconfigurations} times what {DEFAULT} stops {mine.reconfigurations} times to change"

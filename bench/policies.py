@@ -2,8 +2,8 @@
 
 Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
 (BENCH_SECONDS for more). Migration has no policies to compare but ways to move: its table is modes x moved instances.
-Two processes at most. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or when the
-default policy is neither first nor explained.
+Two processes, or BENCH_PROCESSES. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or
+when the default policy is neither first nor explained.
 """
 
 import json
@@ -21,6 +21,7 @@ from barograph.rehearsal import rehearse
 from bench._merit import Run, ranked, why_not
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
+PROCESSES = int(os.environ.get("BENCH_PROCESSES", "2"))
 VARIANTS = ("interference/no-fences", "priority-1/nodes-24", "chain-stages/s3-r2", "chain-stages/s7-r4")
 MOVED = (1, 2, 4, 8, 16)
 
@@ -30,7 +31,7 @@ def main() -> int:
     names = [n for n in shipped() if "/" not in n and n != "migration"] + list(VARIANTS)
     tasks = [(scenario, policy) for scenario in names for policy in POLICIES]
     ways = [f"migration/{mode}-m{moved}" for mode in MigrationMode for moved in MOVED]
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(PROCESSES) as pool:
         runs = []
         for run in pool.map(_run, *zip(*tasks, strict=True), chunksize=1):
             runs.append(run)

@@ -47,6 +47,11 @@ def nodes(count: int = 3, cpu_pct: float = 600.0, slots: int = 1, seats: int | N
     return tuple(Node(f"n{i + 1}", cpu_pct, slots, seats) for i in range(count))
 
 
+def workers_on(cluster: Sequence[Node], seats: int = 1) -> tuple[Worker, ...]:
+    """A worker in every slot, with the seats of its node or else so many."""
+    return tuple(Worker(Slot(n.name, k), f"{n.name}-{k}", n.seats or seats) for n in cluster for k in range(n.slots))
+
+
 def seen(
     topology: Topology | Sequence[Topology],
     numbers: Numbers,
@@ -74,7 +79,7 @@ def seen(
         cycle_s,
         cluster,
         topologies,
-        tuple(Worker(Slot(n.name, k), f"{n.name}-{k}", n.seats or seats) for n in cluster for k in range(n.slots)),
+        workers_on(cluster, seats),
         placement or Placement(),
         Metrics.of(rows),
         traffic,

@@ -38,9 +38,7 @@ __all__ = ["DEFAULT", "POLICIES", "Policy", "learned", "named", "options_of", "w
 DEFAULT = "adaptive"
 
 RESTART_APP, RESTART_QUERY = Migrate(MigrationMode.RESTART_APP), Migrate(MigrationMode.RESTART_QUERY)
-WORKER, BOUNDARY, WARM_CUT = (
-    Migrate(m) for m in (MigrationMode.WORKER, MigrationMode.BOUNDARY, MigrationMode.WARM_CUT)
-)
+WORKER, BOUNDARY = Migrate(MigrationMode.WORKER), Migrate(MigrationMode.BOUNDARY)
 
 # name, paper, what it does, forecaster, scaler, allotter, placer, migrator
 _ALL = (
@@ -52,7 +50,7 @@ _ALL = (
         Adaptive(),
         Shared(),
         Steady(),
-        WARM_CUT,
+        Migrate(MigrationMode.WARM_CUT, lend=True),
     ),
     Policy(
         "liu",

@@ -57,6 +57,18 @@ def world(
     return Snapshot(0.0, 10.0, nodes(count, 100, slots), topologies, placement=Placement(slots_of))
 
 
+def settled(allotter: Allotter, now: Snapshot) -> tuple[Allotment, list[Cycle]]:
+    """What it gives in a first cycle, and the history that this makes."""
+    found = allotter([], now, NOTHING)
+    return found, [remembered(now, allotment=found)]
+
+
+def isolated(
+    *topologies: Topology, count: int = 4, slots: int = 2, placed: dict[str, list[str]] | None = None
+) -> Allotment:
+    return Isolation()([], world(*topologies, count=count, slots=slots, placed=placed), NOTHING)
+
+
 def test_use_case_1_names_its_nodes() -> None:
     now = world(*USE_CASE_1, count=16)
     found = Sps()([], now, NOTHING)
@@ -79,9 +91,8 @@ def test_who_starves_and_what_stays_idle_is_named_with_reasons() -> None:
 def test_a_trigger_takes_nodes_only_from_those_that_lose_them() -> None:
     """DPS use case 2: off 13 + 7, on 16 + 4. The first keeps its 13, the second keeps 4 of its 7."""
     one, two = topology("one", 16), topology("two", 8)
-    before = world(one, two, count=20)
-    off = Dps()([], before, NOTHING)
-    on = Dps()([remembered(before, allotment=off)], world(replace(one, level=1), two, count=20), NOTHING)
+    off, history = settled(Dps(), world(one, two, count=20))
+    on = Dps()(history, world(replace(one, level=1), two, count=20), NOTHING)
     assert [len(a.nodes["one"]) for a in (off, on)] == [13, 16]
     assert set(off.nodes["one"]) < set(on.nodes["one"])
     assert set(on.nodes["two"]) < set(off.nodes["two"])
@@ -94,10 +105,10 @@ def test_nodes_with_most_instances_are_kept() -> None:
 
 def test_a_lost_node_is_replaced_and_the_others_stay() -> None:
     before = world(topology("a", 2), topology("b", 2), count=5)
-    first = Dps()([], before, NOTHING)
+    first, history = settled(Dps(), before)
     assert first.nodes == {"a": ("n1", "n2"), "b": ("n3", "n4")}
     lost = replace(before, nodes=tuple(n for n in before.nodes if n.name != "n1"))
-    second = Dps()([remembered(before, allotment=first)], lost, NOTHING)
+    second = Dps()(history, lost, NOTHING)
     assert second.nodes == {"a": ("n2", "n5"), "b": ("n3", "n4")}
 
 
@@ -130,10 +141,9 @@ def test_no_node_is_shared_and_what_does_not_change_is_not_touched(
     allotter: Allotter, them: list[tuple[int, int, int]], count: int, lost: int
 ) -> None:
     now = world(*(topology(f"t{i}", d, min(m, d), lv) for i, (d, m, lv) in enumerate(them)), count=count)
-    first = allotter([], now, NOTHING)
+    first, history = settled(allotter, now)
     given_nodes = [n for mine in first.nodes.values() for n in mine]
     assert sorted([*given_nodes, *first.idle]) == sorted(n.name for n in now.nodes)
-    history = [remembered(now, allotment=first)]
     assert allotter(history, now, NOTHING) == first
     after = replace(now, nodes=now.nodes[: max(1, count - lost)])
     second = allotter(history, after, NOTHING)
@@ -151,16 +161,14 @@ def test_shared_leaves_every_node_to_everybody() -> None:
 
 
 def test_isolation_deals_workers_evenly() -> None:
-    now = world(topology("a", workers=5, isolate_nodes=2), topology("rest"), count=4, slots=4)
-    found = Isolation()([], now, NOTHING)
+    found = isolated(topology("a", workers=5, isolate_nodes=2), topology("rest"), slots=4)
     assert dict(found.nodes) == {"a": ("n1", "n2")}
     assert dict(found.workers) == {"a": (3, 2)}
     assert found.starved == ()
 
 
 def test_a_share_that_fits_nowhere_starves_and_all_others_wait() -> None:
-    now = world(topology("a", workers=5, isolate_nodes=2), topology("rest"), count=4, slots=2)
-    found = Isolation()([], now, NOTHING)
+    found = isolated(topology("a", workers=5, isolate_nodes=2), topology("rest"))
     assert dict(found.workers) == {"a": (2,)}
     assert found.starved == ("rest",)
     assert found.nodes["rest"] == ()
@@ -168,15 +176,13 @@ def test_a_share_that_fits_nowhere_starves_and_all_others_wait() -> None:
 
 
 def test_machines_that_match_are_kept() -> None:
-    placed = {"a": ["n3", "n4"]}
-    now = world(topology("a", workers=2, isolate_nodes=2), count=4, slots=2, placed=placed)
-    assert Isolation()([], now, NOTHING).nodes["a"] == ("n3", "n4")
+    found = isolated(topology("a", workers=2, isolate_nodes=2), placed={"a": ["n3", "n4"]})
+    assert found.nodes["a"] == ("n3", "n4")
 
 
 def test_a_machine_with_two_topologies_matches_nobody() -> None:
-    placed = {"a": ["n3"], "b": ["n3"]}
-    now = world(topology("a", workers=1, isolate_nodes=1), topology("b"), count=4, slots=2, placed=placed)
-    assert Isolation()([], now, NOTHING).nodes["a"] == ("n1",)
+    found = isolated(topology("a", workers=1, isolate_nodes=1), topology("b"), placed={"a": ["n3"], "b": ["n3"]})
+    assert found.nodes["a"] == ("n1",)
 
 
 def test_machines_go_by_room() -> None:

@@ -3,8 +3,8 @@
 from bench._merit import Run, ranked, why_not
 
 
-def run(policy: str, late: float, mean_ms: float, cpu_s: float) -> Run:
-    return Run(policy, late, mean_ms, 0.0, cpu_s, 0.0, 2.0, 0, 0, 0.0)
+def run(policy: str, late: float, mean_ms: float, cpu_s: float, nodes: float = 2.0, changes: int = 0) -> Run:
+    return Run(policy, late, mean_ms, 0.0, cpu_s, 50.0, nodes, 0, changes, 0.0)
 
 
 def test_the_order_of_merit() -> None:
@@ -17,8 +17,29 @@ def test_the_order_of_merit() -> None:
     assert [r.policy for r in ranked(runs)] == ["as quick and cheap", "quick", "slow", "late"]
 
 
+def test_who_is_equal_in_all_shares_the_place() -> None:
+    runs = [run("dps", 0, 10.0, 300.2), run("adaptive", 0, 10.5, 300.4), run("even", 0, 9.9, 310.0)]
+    assert [r.policy for r in ranked(runs)] == ["adaptive", "dps", "even"]
+
+
 def test_why_somebody_is_behind() -> None:
     best = run("best", 0, 10.0, 200.0)
-    assert why_not(run("m", 7, 1.0, 100.0), best).startswith("7 late rows against 0 of best, which allots 2.0 times")
-    assert why_not(run("m", 0, 20.0, 100.0), best).startswith("mean complete time 20.0 ms against 10.0 ms of best")
-    assert why_not(run("m", 0, 10.5, 400.0), best) == "best is as quick and allots 200 CPU-s against 400"
+    late, slow, dear, placed = (
+        why_not(mine, best)
+        for mine in (
+            run("adaptive", 7, 1.0, 100.0),
+            run("adaptive", 0, 20.0, 100.0, nodes=1.0, changes=3),
+            run("adaptive", 0, 10.5, 400.0, nodes=4.0),
+            run("adaptive", 0, 20.0, 200.0),
+        )
+    )
+    assert late == "7 late rows against 0 of best; it allots 2.0 times the CPU"
+    assert slow == (
+        "mean complete time 20.0 ms against 10.0 ms of best; it spreads over 2.0 nodes where adaptive keeps to 1.0 and "
+        "it allots 2.0 times the CPU and it changes 0 times what adaptive stops 3 times to change"
+    )
+    assert dear == (
+        "best is as quick (10.0 ms against 10.5) and allots 200 CPU-s against 400; it keeps all on 2.0 nodes and uses "
+        "25% of them on the mean, where adaptive keeps room to grow on 4.0"
+    )
+    assert placed.endswith("it does so by its placement alone")

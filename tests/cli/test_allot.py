@@ -58,6 +58,12 @@ BAD = {
     "minimum above desired, dps": (("dps", 9, "4,4", "5,1", "1,1"), "minimum 5 of topology 0"),
     "level 0": (("dps", 9, "4,4", None, "1,0"), "level of topology 1"),
     "empty cluster": (("dps", 0, "4,4", None, "1,1"), "nodes"),
+    "zero desired": (
+        ("dps", 9, "4,0", None, "1,1"),
+        "desired of topology 1",
+    ),
+    "negative desired": (("dps", 9, "-4,4", None, "1,1"), "desired of topology 0"),
+    "negative minimum": (("sps", 9, "4,4", "-1,2", "1,1"), "minimum of topology 0"),
     "levels missing": (("dps", 9, "4,4", None, "1"), "2 desired numbers and 1 levels"),
     "no minimum": (("sps", 9, "4,4", None, "1,1"), "needs --min"),
     "no number": (("dps", 9, "4,x", None, "1,1"), "--desired takes whole numbers, not 'x'"),
@@ -75,3 +81,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(case: str, capsys: pytest.Cap
     assert printed.out == ""
     assert culprit in printed.err
     assert printed.err.count("\n") == 1
+
+
+def test_a_missing_option_is_one_line_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["allot", "--scheduler", "dps", "--nodes", "3", "--level", "1"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == "barograph allot: the following arguments are required: --desired\n"

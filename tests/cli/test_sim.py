@@ -81,3 +81,54 @@ def test_nonsense_is_refused_in_one_line(case: str, capsys: pytest.CaptureFixtur
     assert sentence in shown.err
     assert shown.err.count("\n") == 1
     assert shown.out == ""
+
+
+# what of the scenario above is replaced, by what, and what the sentence names
+SPOILT = {
+    "cyclic graph": (
+        'edges = [{source = "s", target = "k"}]',
+        'edges = [{source = "s", target = "k"}, {source = "k", target = "k"}]',
+        "topology t has a cycle through k",
+    ),
+    "unknown operator in an edge": ('target = "k"', 'target = "nobody"', "unknown operator 'nobody'"),
+    "negative rate": ("0s=50", "0s=-50", "'-50' is not a rate"),
+    "NaN rate": ("0s=50", "0s=nan", "'nan' is not a rate"),
+    "negative cost": ("cost_ms = 3", "cost_ms = -3", "cost_ms must be a number of at least 0, not -3"),
+    "NaN cost": ("cost_ms = 3", "cost_ms = nan", "cost_ms must be a number of at least 0, not nan"),
+    "NaN duration": ("duration_s = 40", "duration_s = nan", "duration_s must be a number of at least 0, not nan"),
+    "duplicate operators": ('name = "k"', 'name = "s"', "names 's' twice"),
+    "duplicate nodes": (
+        "memory_mb = 8192}]",
+        'memory_mb = 8192}, {name = "n-1", cpu_pct = 200}]',
+        "nodes names 'n-1' twice",
+    ),
+    "empty cluster": (
+        'nodes = [{name = "n", count = 2, cpu_pct = 200, slots = 2, memory_mb = 8192}]',
+        "nodes = []",
+        "nodes is missing",
+    ),
+    "no nodes of a kind": ("count = 2", "count = 0", "count must be a whole number of at least 1, not 0"),
+    "zero slots": ("slots = 2", "slots = 0", "slots must be a whole number of at least 1, not 0"),
+    "minimum above desired": (
+        'name = "t"',
+        'name = "t"\ndesired_nodes = 2\nminimum_nodes = 3',
+        "minimum_nodes 3 is above desired_nodes 2",
+    ),
+    "level 0": ('name = "t"', 'name = "t"\nlevel = 0', "level must be a whole number of at least 1, not 0"),
+}
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_a_spoilt_scenario_is_refused_in_one_line(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new, culprit = SPOILT[case]
+    assert SHORT.count(old) == 1
+    path = tmp_path / "spoilt.toml"
+    path.write_text(SHORT.replace(old, new))
+    assert main(["sim", str(path), "--policy", "adaptive"]) == 2
+    shown = capsys.readouterr()
+    assert culprit in shown.err
+    assert "spoilt.toml" in shown.err
+    assert shown.err.count("\n") == 1
+    assert shown.out == ""

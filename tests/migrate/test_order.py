@@ -7,37 +7,15 @@ from hypothesis import strategies as st
 
 from barograph.migrate.order import steps
 from barograph.migrate.plan import Migrate
-from barograph.model import (
-    Demand,
-    Instance,
-    MigrationMode,
-    Node,
-    Operator,
-    OperatorDemand,
-    Placement,
-    Slot,
-    Snapshot,
-    Topology,
-    Worker,
-)
+from barograph.model import Demand, Instance, MigrationMode, Node, OperatorDemand, Snapshot
+from tests.cycles import workers_on
+from tests.migrate.tenants import placed, topologies_of
 
 
 def world(seats: dict[str, int], present: dict[str, str]) -> Snapshot:
-    """present: topology/index -> node; each topology has one operator."""
-    counts = Counter(i.split("/")[0] for i in present)
-    return Snapshot(
-        0,
-        1,
-        tuple(Node(n, 100) for n in seats),
-        tuple(Topology(t, (Operator("a", c),)) for t, c in counts.items()),
-        tuple(Worker(Slot(n), f"e-{n}", s) for n, s in seats.items()),
-        placed(present),
-        version=7,
-    )
-
-
-def placed(at: dict[str, str]) -> Placement:
-    return Placement({Instance(i.split("/")[0], "a", int(i.split("/")[1])): Slot(n) for i, n in at.items()})
+    """seats: of each node's one worker. present: topology/index -> node."""
+    nodes = tuple(Node(n, 100, seats=s) for n, s in seats.items())
+    return Snapshot(0, 1, nodes, topologies_of(present), workers_on(nodes), placed(present), version=7)
 
 
 def test_moves_that_need_no_order_share_one_step() -> None:

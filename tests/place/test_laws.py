@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -9,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.model import (
-    Allotment,
     Demand,
     Edge,
     EdgeTraffic,
@@ -21,7 +21,6 @@ from barograph.model import (
     Slot,
     Snapshot,
     Topology,
-    Worker,
 )
 from barograph.place import Placer
 from barograph.place.dealt import dealt
@@ -34,6 +33,9 @@ from barograph.place.r_storm import r_storm
 from barograph.place.spread import most_per_worker
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
+from tests.cycles import workers_on
+from tests.place.worked import ALL, farm
+from tests.place.worked import world as one_topology
 
 PLACERS: dict[str, Placer] = {
     "even": even,
@@ -48,7 +50,6 @@ PLACERS: dict[str, Placer] = {
 KEEP_CPU = ("online", "t-storm", "r-storm", "few-disturbed", "thrifty")
 KEEP_MEMORY = ("r-storm", "thrifty")
 LEAVE_NO_ROOM = ("few-disturbed", "thrifty")
-ALL = Allotment()
 HAIR = 1e-6
 CYCLES_TO_SETTLE = 8  # from a placement that is not its own: seats others give up, and budgets, take their cycles
 
@@ -80,10 +81,8 @@ def worlds(draw: st.DrawFn) -> World:
             traffic.append(EdgeTraffic(f"t{t}", e.source, e.target, np.array(rows, dtype=float).reshape(shape)))
         workers = draw(st.none() | st.integers(1, 4))
         topologies.append(Topology(f"t{t}", tuple(operators), edges, workers=workers, level=draw(st.integers(1, 2))))
-    live = tuple(Worker(Slot(n.name, k), f"e-{n.name}-{k}", n.seats or 1) for n in nodes for k in range(n.slots))
-    now = Snapshot(
-        0, 1, tuple(nodes), tuple(topologies), live if shared else (), traffic=tuple(traffic), shared_workers=shared
-    )
+    live = workers_on(nodes) if shared else ()
+    now = Snapshot(0, 1, tuple(nodes), tuple(topologies), live, traffic=tuple(traffic), shared_workers=shared)
     demand = Demand(tuple(demands))
     start = draw(st.sampled_from(["nothing", "even", "thrifty"]))
     if start != "nothing":
@@ -199,13 +198,9 @@ def test_exactly_min_workers_and_at_most_m_instances(
     placer: type[Offline] | type[Online], counts: list[int], workers: int, alpha: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    operators = tuple(Operator(f"o{k}", c, k == 0) for k, c in enumerate(counts))
-    edges = tuple(Edge(f"o{k - 1}", f"o{k}") for k in range(1, len(counts)))
-    rows = [rng.integers(0, 9, (counts[k - 1], counts[k])).astype(float) for k in range(1, len(counts))]
-    traffic = tuple(EdgeTraffic("t", e.source, e.target, r) for e, r in zip(edges, rows, strict=True))
-    nodes = tuple(Node(f"n{k}", 1e6, slots=3) for k in range(3))
-    topology = Topology("t", operators, edges, workers=workers)
-    now = Snapshot(0, 1, nodes, (topology,), traffic=traffic, shared_workers=False)
+    sizes = {f"o{k}": c for k, c in enumerate(counts)}
+    rates = {(a, b): rng.integers(0, 9, (sizes[a], sizes[b])).tolist() for a, b in pairwise(sizes)}
+    now, _ = one_topology(sizes, rates, farm(3, slots=3), workers)
     decision = placer(alpha=alpha)(now, Demand(()), ALL)
     size, used = sum(counts), Counter(decision.placement.slots.values())
     assert not decision.unplaced

@@ -2,21 +2,20 @@
 
 from dataclasses import replace
 
-from barograph.model import Allotment, Demand, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology, Worker
+from barograph.model import Allotment, Demand, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
 from barograph.place import PlaceDecision
 from barograph.place.steady import Steady, holds
 from barograph.place.thrifty import Thrifty
-from tests.cycles import nodes
+from tests.cycles import nodes, workers_on
+from tests.place.worked import ALL
 
 FOUR = Topology("t", (Operator("s", 4, source=True),))
-ALL = Allotment()
 
 
 def world(*where: str) -> Snapshot:
     cluster = nodes(3, 100)
-    workers = tuple(Worker(Slot(n.name), n.name, 8) for n in cluster)
     placed = {i: Slot(node) for i, node in zip(FOUR.instances(), where, strict=False)}
-    return Snapshot(0.0, 10.0, cluster, (FOUR,), workers, Placement(placed))
+    return Snapshot(0.0, 10.0, cluster, (FOUR,), workers_on(cluster, 8), Placement(placed))
 
 
 def demand(share: float, reserved: float | None = None) -> Demand:

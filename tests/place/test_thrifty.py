@@ -19,10 +19,10 @@ from barograph.model import (
     Slot,
     Snapshot,
     Topology,
-    Worker,
 )
 from barograph.place.measure import traffic_between
 from barograph.place.thrifty import Thrifty
+from tests.cycles import workers_on
 from tests.place.worked import ALL, farm, six
 
 
@@ -38,7 +38,7 @@ def pair(
         1,
         machines,
         (Topology("t", operators, (Edge("a", "b"),)),),
-        tuple(Worker(Slot(n.name), f"e-{n.name}", 3) for n in machines),
+        workers_on(machines, 3),
         Placement({Instance.parse(i, "t"): Slot(n) for i, n in present.items()}),
         traffic=(EdgeTraffic("t", "a", "b", rows),),
     )
@@ -100,8 +100,7 @@ def test_room_is_made_where_a_large_instance_fits_nowhere_else() -> None:
     nodes = (Node("n0", 100), Node("n1", 100))
     topology = Topology("t", (Operator("s", 2, True), Operator("x", 1)), (Edge("s", "x"),))
     at = {Instance("t", "s", 0): Slot("n0"), Instance("t", "s", 1): Slot("n1")}
-    workers = tuple(Worker(Slot(n.name), f"e-{n.name}", 4) for n in nodes)
-    now = Snapshot(0, 1, nodes, (topology,), workers, Placement(at))
+    now = Snapshot(0, 1, nodes, (topology,), workers_on(nodes, 4), Placement(at))
     demand = Demand((OperatorDemand("t", "s", 2, (30.0, 30.0)), OperatorDemand("t", "x", 1, (100.0,))))
     decision = Thrifty()(now, demand, ALL)
     assert not decision.unplaced

@@ -286,11 +286,28 @@ def test_a_forecast_that_is_often_off_gets_a_margin() -> None:
 
 
 def test_room_is_reserved_for_growth_and_fades_slowly() -> None:
-    """Placers leave room for half as much again, and for most of what a share was until lately."""
+    """Placers leave room for a fifth more, and for most of what a share was until lately."""
     high, low = (seen(chain(SOURCE), {"s": work(rows, ms=10)}) for rows in (2000, 200))
     first = size([], high, Adaptive(phi=1))
     second = size([remembered(high, first)], low, Adaptive(phi=1, fading=0.9))
     (high_share,), (low_share,) = ({*d.operators[0].shares_pct} for d in (first, second))
-    assert first.operators[0].reserved_pct == (min(100.0, 1.5 * high_share),) * 4
+    assert first.operators[0].reserved_pct == (min(100.0, 1.2 * high_share),) * 4
     assert low_share < high_share
-    assert second.operators[0].reserved_pct == pytest.approx((90.0,) * 4)
+    assert second.operators[0].reserved_pct == pytest.approx((0.9 * 1.2 * high_share,) * 4)
+
+
+def test_no_room_is_reserved_for_a_guess() -> None:
+    """Before anything ran its shares are declared or dealt; what is measured then starts afresh."""
+    silent, busy = (seen(chain(SOURCE), {"s": work(rows, ms=10)}) for rows in (0, 200))
+    guess = size([], silent)
+    (guessed,) = guess.operators
+    assert (guessed.held_pct, guessed.reserved_pct) == ((), ())
+    (known,) = size([remembered(silent, guess)], busy).operators
+    assert known == replace(one([], busy), reason=known.reason)
+    assert max(known.reserved_pct) < min(guessed.shares_pct)
+
+
+def test_small_instances_are_not_rounded_up_in_large_steps() -> None:
+    """Steps of 20 would fill a node of 200 % with ten instances, however little they need."""
+    found = one([], seen(chain(SOURCE), {"s": work(400, ms=1)}, cluster=nodes(3, 200)))
+    assert found.shares_pct == pytest.approx((200 / 30,) * 4)

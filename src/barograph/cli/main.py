@@ -6,8 +6,10 @@ Modules are imported only when needed, so that ``barograph allot`` never waits f
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from barograph import __version__
 from barograph.model import BadInput
@@ -26,9 +28,16 @@ COMMANDS: dict[str, str] = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """What the command line itself gets wrong is one line too; --help has the rest."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
+    arguments = _with_negative_lists(sys.argv[1:] if argv is None else argv)
+    parser = _Parser(
         prog="barograph",
         description="An adaptive online scheduler for stream topologies on Spark.",
         epilog="barograph COMMAND --help teaches each command.",
@@ -52,6 +61,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     return code
+
+
+def _with_negative_lists(words: Sequence[str]) -> list[str]:
+    """``--desired -4,4`` as ``--desired=-4,4``: argparse would take -4,4 for an option, and not say what is wrong."""
+    found: list[str] = []
+    for word in words:
+        if found and re.fullmatch(r"--[a-z-]+", found[-1]) and re.match(r"-[0-9]", word):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
 
 
 if __name__ == "__main__":

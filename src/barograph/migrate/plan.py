@@ -6,15 +6,20 @@ one, and all changes of a topology share it.
 
 from dataclasses import dataclass, replace
 
+from barograph.migrate.lend import with_borrowed
 from barograph.migrate.order import Step, steps
 from barograph.model import Demand, Instance, MigrationMode, Placement, Plan, Reason, Rescale, Slot, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """The Migrator. With ``boundary`` nobody knows whose epoch ends first: moves that need an order wait a cycle."""
+    """The Migrator. With ``boundary`` nobody knows whose epoch ends first: moves that need an order wait a cycle.
+
+    lend: whether limits are above shares where a node has CPU that no other topology there needs.
+    """
 
     mode: MigrationMode = MigrationMode.CUT
+    lend: bool = False
 
     def __call__(self, now: Snapshot, demand: Demand, placement: Placement, reasons: tuple[Reason, ...] = ()) -> Plan:
         rescales = _rescales(now, demand)
@@ -31,12 +36,18 @@ class Migrate:
         plan = Plan(
             placement=Placement(changed),
             rescales=rescales,
-            shares_pct=_shares(demand),
+            shares_pct=self._limits(now, demand, placement),
             cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
             mode=self.mode,
             version=now.version,
         )
         return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
+
+    def _limits(self, now: Snapshot, demand: Demand, placement: Placement) -> dict[Instance, float]:
+        """What is written for each instance. Where CPU is short the demand has its own limits, and nothing to lend."""
+        shares = _shares(demand)
+        short = any(o.ceilings_pct for o in demand.operators)
+        return with_borrowed(now, placement, demand, shares) if self.lend and shares and not short else shares
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)

@@ -63,6 +63,7 @@ class OperatorDemand:
     """How many instances an operator needs, and the CPU share of each, in per cent of a core.
 
     held_pct: the smoothed demand per instance that the shares were rounded up from; the next cycle starts from it.
+    Empty where the shares are a guess.
     wanted: instances it would need were it free to have them (above ``parallelism`` where it is not).
     reserved_pct: the room a placer should leave for each, which is not allotted; empty for no more than the shares.
     ceilings_pct: limits to write instead of the shares, where an instance may use what others leave; empty for none.

@@ -33,7 +33,7 @@ class _Sized:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """theta_pct: granularity of shares; None: 20, or a twelfth of the largest node if that is less.
+    """theta_pct: granularity of shares; None: a thirtieth of the largest node, 5 to 20; below 60 a twelfth.
 
     phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares are to clear a backlog.
     lasting_cycles: which the present instances may take to clear it before more are wanted. utilisation: part of its
@@ -53,7 +53,7 @@ class Adaptive:
     low_cycles: int = 60
     rest_cycles: int = 3
     margin: float = 2.0
-    growth: float = 1.5
+    growth: float = 1.2
     fading: float = 0.999
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:
@@ -114,10 +114,15 @@ class Adaptive:
         return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
 
     def _theta_pct(self, now: Snapshot) -> float:
-        return self.theta_pct if self.theta_pct is not None else min(20.0, now.largest_node_pct / 12)
+        if self.theta_pct is not None:
+            return self.theta_pct
+        largest = now.largest_node_pct  # many small instances rounded up in large steps would fill nodes with nothing
+        return min(20.0, max(largest / 30, min(5.0, largest / 12)))
 
     def _reserving(self, history: Sequence[Cycle], now: Snapshot, o: OperatorDemand) -> OperatorDemand:
         """What a placer should leave room for: some growth from here, and what there was room for, which fades."""
+        if not o.held_pct:
+            return o  # a guess, on which no room is built
         before = demanded_before(history, o.topology, o.operator)
         kept = before.reserved_pct if before is not None and len(before.reserved_pct) == o.parallelism else o.shares_pct
         limit = instance_limit_pct(now)
@@ -140,7 +145,7 @@ class Adaptive:
         if before is not None and before.parallelism == count:
             shares, why = before.shares_pct, "it never executed a row: as before"
         reason = Reason(f"{topology}/{operator.name}", why, {"share_pct": float(sum(shares))})
-        return OperatorDemand(topology, operator.name, count, shares, (0.0,) * count, count, reason)
+        return OperatorDemand(topology, operator.name, count, shares, (), count, reason)
 
 
 def _over(degree: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,7 +163,7 @@ def _fitted(order: list[_Sized], now: Snapshot) -> tuple[OperatorDemand, ...]:
     comfortable = np.concatenate([np.array(o.shares_pct) for o in demands])
     shares, part = fit_to_nodes(
         needed=np.concatenate([sized.needed_pct for sized in order]),
-        held=np.concatenate([np.array(o.held_pct) for o in demands]),
+        held=np.concatenate([np.array(o.held_pct or (0.0,) * o.parallelism) for o in demands]),
         comfortable=comfortable,
         level=np.repeat([now.topology(o.topology).level for o in demands], count),
         owner=np.repeat([number[o.topology] for o in demands], count),

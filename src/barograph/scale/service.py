@@ -6,7 +6,7 @@ throttled, or shares a full node, is also busy for longer than its CPU; such cyc
 
 from collections.abc import Sequence
 
-from barograph.model import Cycle, Frame, Snapshot
+from barograph.model import Cycle, Frame, Instance, Snapshot
 from barograph.model.frame import NOTHING
 
 _NEAR_LIMIT = 0.5  # who uses that part of its share while busy may well be throttled now and then
@@ -32,10 +32,13 @@ def busy_s_per_row(
 
 
 def _throttled(before: Cycle | None, key: tuple[str, str], cpu_of_busy: float) -> bool:
-    """Whether its CPU per busy second came near the share that was in force."""
+    """Whether its CPU per busy second came near the limit that was in force, which may be above its share."""
     demand = before.demand.of(*key) if before is not None and before.demand.enforced else None
-    share = sum(demand.shares_pct) / len(demand.shares_pct) if demand is not None else 100.0
-    return cpu_of_busy >= _NEAR_LIMIT * share / 100.0
+    if before is None or demand is None:
+        return cpu_of_busy >= _NEAR_LIMIT
+    written = before.plan.shares_pct
+    limits = [written.get(Instance(*key, index), share) for index, share in enumerate(demand.shares_pct)]
+    return cpu_of_busy >= _NEAR_LIMIT * sum(limits) / len(limits) / 100.0
 
 
 def _on_full_node(snapshot: Snapshot, key: tuple[str, str]) -> bool:

@@ -89,6 +89,8 @@ def test_no_row_is_ever_lost(steps: list[tuple], grain: str, seed: int) -> None:
     for what, *how in steps:
         seen = engine.observe()
         instances = sorted(seen.placement)
+        if what in ("move", "share") and not instances:
+            continue  # every node is lost for now
         if what == "pass":
             engine.advance(how[0])
         elif what == "move":

@@ -1,0 +1,64 @@
+"""Which limit is written for each instance: its share, and what it may borrow of its node besides.
+
+A share is what an instance is sure of, and what a placer reckons with. CPU that nobody uses is idle, and an idle core
+helps nobody: who may borrow it serves every row sooner. A limit is there to protect tenants from each other. So a
+topology that has a node to itself is not held back at all: each of its instances may use all that one instance can.
+Where several share a node, the instances of each may together use what the needs of the others leave, in proportion to
+their shares: a topology that surges, however far, takes nothing that another needs.
+"""
+
+from collections.abc import Mapping
+from math import floor
+
+from barograph.model import Demand, Instance, Placement, Snapshot
+
+
+def with_borrowed(
+    now: Snapshot, target: Placement, demand: Demand, shares_pct: Mapping[Instance, float]
+) -> dict[Instance, float]:
+    """The limits, in whole per cents where they are above the shares, so that they do not change with every row.
+
+    An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
+    counts as if it needed all that one instance can use.
+    """
+    needs_pct = {
+        Instance(o.topology, o.operator, index): need
+        for o in demand.operators
+        for index, need in enumerate(o.held_pct or o.shares_pct)
+    }
+    limits: dict[Instance, float] = {}
+    for node, tenants in _tenants(now, target).items():
+        cpu_pct = now.node(node).cpu_pct
+        most = min(100.0, cpu_pct)
+        needed = {t: sum(needs_pct.get(i, most) for i in mine) for t, mine in tenants.items()}
+        for topology, mine in tenants.items():
+            room = cpu_pct - sum(need for t, need in needed.items() if t != topology)
+            times = _times([shares_pct.get(i, most) for i in mine], room, most) if len(tenants) > 1 else float("inf")
+            for i in mine:
+                share = shares_pct.get(i, most)
+                limit = most if times * share >= most else float(floor(times * share + 1e-9))
+                limits[i] = min(limits.get(i, limit), limit)
+    return {i: max(share, limits.get(i, share)) for i, share in shares_pct.items()}
+
+
+def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Instance, None]]]:
+    """Of each node, who runs there before or after the plan, by topology."""
+    found: dict[str, dict[str, dict[Instance, None]]] = {n.name: {} for n in now.nodes}
+    for placement in (now.placement, target):
+        for instance, slot in placement.slots.items():
+            if slot.node in found:
+                found[slot.node].setdefault(instance.topology, {})[instance] = None
+    return found
+
+
+def _times(shares: list[float], room: float, most: float) -> float:
+    """The largest f with sum(min(most, f * share)) <= room; at least 1, since a share is sure."""
+    left = sorted(shares)
+    total = sum(left)
+    while left and total > 0.0:
+        f = room / total
+        if f * left[-1] <= most:
+            return max(1.0, f)
+        total -= left.pop()  # it has all it can use
+        room -= most
+    return float("inf")

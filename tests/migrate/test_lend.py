@@ -1,0 +1,89 @@
+"""Limits above shares: where a node has CPU that no other topology there needs."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barograph.migrate.plan import Migrate
+from barograph.model import Demand, Node, OperatorDemand, Placement, Snapshot
+from tests.migrate.tenants import instance, placed, topologies_of
+
+HAIR = 1e-6
+
+
+def cluster(cpu_pct: dict[str, float], present: dict[str, str]) -> Snapshot:
+    """present: topology/index -> node."""
+    nodes = tuple(Node(n, cpu) for n, cpu in cpu_pct.items())
+    return Snapshot(0, 10, nodes, topologies_of(present), placement=placed(present), shared_workers=False)
+
+
+def asked(shares: dict[str, tuple[float, ...]], held: dict[str, tuple[float, ...]] | None = None) -> Demand:
+    return Demand(tuple(OperatorDemand(t, "a", len(s), s, (held or {}).get(t, s)) for t, s in shares.items()))
+
+
+def limits(now: Snapshot, demand: Demand, target: Placement | None = None) -> dict[str, float]:
+    plan = Migrate(lend=True)(now, demand, target or now.placement)
+    return {f"{i.topology}/{i.index}": limit for i, limit in plan.shares_pct.items()}
+
+
+def test_who_has_a_node_to_itself_is_not_held_back() -> None:
+    now = cluster({"x": 150, "y": 60}, {"t/0": "x", "t/1": "x", "t/2": "y"})
+    assert limits(now, asked({"t": (10, 20, 5)})) == {"t/0": 100, "t/1": 100, "t/2": 60}
+
+
+def test_who_shares_a_node_may_use_what_the_needs_of_others_leave() -> None:
+    """t may use 200 - 40 in proportion to 20 : 60, u 200 - 80 - but one instance at most a core."""
+    now = cluster({"x": 200}, {"t/0": "x", "t/1": "x", "u/0": "x"})
+    assert limits(now, asked({"t": (20, 60), "u": (40,)})) == {"t/0": 60, "t/1": 100, "u/0": 100}
+
+
+def test_a_need_counts_without_its_headroom() -> None:
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    assert limits(now, asked({"t": (20,), "u": (40,)}, {"u": (30,)})) == {"t/0": 70, "u/0": 80}
+
+
+def test_who_moves_has_the_lower_limit_of_both_nodes() -> None:
+    now = cluster({"x": 100, "y": 100}, {"t/0": "x", "u/0": "y"})
+    found = limits(now, asked({"t": (20,), "u": (70,)}), placed({"t/0": "y", "u/0": "y"}))
+    assert found == {"t/0": 30, "u/0": 80}
+
+
+def test_without_lending_and_without_enforcing_nothing_is_added() -> None:
+    now = cluster({"x": 100}, {"t/0": "x"})
+    demand = asked({"t": (20,)})
+    assert Migrate()(now, demand, now.placement).shares_pct == {instance("t/0"): 20}
+    free = Demand(demand.operators, enforced=False)
+    assert Migrate(lend=True)(now, free, now.placement).shares_pct == {}
+
+
+def test_where_cpu_is_short_the_demand_says_the_limits() -> None:
+    now = cluster({"x": 100}, {"t/0": "x"})
+    demand = Demand((OperatorDemand("t", "a", 1, (20,), ceilings_pct=(40,)),))
+    assert limits(now, demand) == {"t/0": 40}
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_no_topology_that_surges_takes_what_another_needs(data: st.DataObject) -> None:
+    nodes = {n: data.draw(st.sampled_from([60.0, 200.0, 600.0]), n) for n in "xy"}
+    sizes = {t: data.draw(st.integers(1, 4), t) for t in "tuv"}
+    names = [f"{t}/{k}" for t, count in sizes.items() for k in range(count)]
+    before, after = ({i: data.draw(st.sampled_from("xy")) for i in names} for _ in range(2))
+    most = min(min(nodes.values()), 60.0) / len(names) / 2  # so that shares fit, wherever they are
+    shares = {t: tuple(data.draw(st.floats(0.5, most)) for _ in range(c)) for t, c in sizes.items()}
+    needs = {t: tuple(share * 0.75 for share in mine) for t, mine in shares.items()}
+    now = cluster(nodes, before)
+    found = limits(now, asked(shares, needs), placed(after))
+    assert found == limits(now, asked(shares, needs), placed(after))
+    for name, limit in found.items():
+        assert limit >= shares[instance(name).topology][instance(name).index]
+        for at in (before, after):
+            assert limit <= min(100.0, nodes[at[name]]) + HAIR
+    for at in (before, after):
+        for node, cpu_pct in nodes.items():
+            here = [i for i in names if at[i] == node]
+            for tenant in {instance(i).topology for i in here}:
+                mine = [instance(i) for i in here if instance(i).topology == tenant]
+                theirs = [instance(i) for i in here if instance(i).topology != tenant]
+                needed = sum(needs[i.topology][i.index] for i in theirs)
+                used = sum(found[f"{tenant}/{i.index}"] for i in mine)
+                assert not theirs or used + needed <= cpu_pct + HAIR
