@@ -12,6 +12,7 @@ from barograph.engines.spark.share_writes import (
     Held,
     NodeGroup,
     Quota,
+    Write,
     Written,
     gone,
     group_name,
@@ -250,7 +251,8 @@ def test_the_node_may_get_another_fence_between(
     kernel = Kernel(V1, old)
     before, after = wanted(1, old, first), wanted(1, new, then)
     lower = new is not None and (old is None or old.above(new))
-    fence = [(ROOT / "cpu.cfs_quota_us", "-1"), (ROOT / "cpu.cfs_quota_us", "-1" if new is None else str(new.quota_us))]
+    file = ROOT / "cpu.cfs_quota_us"
+    fence = [Write(file, "-1"), Write(file, "-1" if new is None else str(new.quota_us))]
     inside = [*writes(V1, before, after)]
     for path, content in [*writes(V1, Written(), before), *(inside + fence if lower else fence + inside)]:
         kernel.write(path, content)
