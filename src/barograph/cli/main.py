@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "sim": "a scenario under a policy, simulated",
     "history": "what was seen, decided and done, cycle by cycle, or any question in SQL",
     "replay": "another policy over a recorded history, simulated",
+    "priority": "list, set and trigger the priorities of running topologies",
     "policies": "every policy, what it does and whose it is",
 }
 
