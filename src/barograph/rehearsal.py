@@ -46,11 +46,11 @@ def rehearse(
     keep: Callable[[str], None] | None = None,
 ) -> Result:
     """Run the scenario under the policy. options: of the policy, before the scenario's own wishes."""
-    decider = _decider(scenario, policy, seed, options or {}, calibration, grain)
+    decider = decider_of(scenario, policy, seed, options or {}, calibration, grain)
     return run(Simulator(scenario, seed, calibration, grain), decider, keep)
 
 
-def _decider(
+def decider_of(
     scenario: Scenario,
     name: str,
     seed: int,
@@ -58,6 +58,7 @@ def _decider(
     calibration: Calibration | None,
     grain: str | None,
 ) -> Decider:
+    """Who decides under this name, for this scenario; one who learns from another run has seen it."""
     if name == NOBODY:
         require(not options, f"policy {NOBODY} has no options")
         return Nobody()

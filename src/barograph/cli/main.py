@@ -24,6 +24,9 @@ COMMANDS: dict[str, str] = {
     "allot": "how SPS or DPS shares out too few nodes",
     "plan": "where a policy would place a recorded cluster",
     "sim": "a scenario under a policy, simulated",
+    "history": "what was seen, decided and done, cycle by cycle, or any question in SQL",
+    "replay": "another policy over a recorded history, simulated",
+    "priority": "list, set and trigger the priorities of running topologies",
     "policies": "every policy, what it does and whose it is",
 }
 

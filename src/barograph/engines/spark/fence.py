@@ -105,6 +105,30 @@ def trees(mounts: str, own: str) -> tuple[Tree, ...]:
     return tuple(dict.fromkeys([*found_v1, *found_v2]))
 
 
+def accounting(mounts: str, own: str) -> Path | None:
+    """Where v1 counts CPU time if that is mounted apart from the cpu controller; None where it is not."""
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        fields, kind = left.split(), right.split()
+        if len(fields) < 5 or len(kind) < 3 or kind[0] != "cgroup":
+            continue
+        controllers = kind[2].split(",")
+        if "cpuacct" in controllers and "cpu" not in controllers:
+            return Path(_unescaped(fields[4])) / _inside(_own_path(own, "cpuacct"), Path(_unescaped(fields[3])))
+    return None
+
+
+def accounts_of(groups: Groups) -> Path | None:
+    """The same run's room in the hierarchy that counts CPU time, where that is another one."""
+    if groups.version != 1:
+        return None
+    try:
+        found = accounting(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
+    except OSError:
+        return None
+    return None if found is None else found / ROOM / groups.path.name
+
+
 def make_groups(run_id: str, nodes: Iterable[str]) -> Groups | str:
     """Groups for a run and each of its nodes, or in one sentence why there are none."""
     try:
@@ -128,10 +152,17 @@ def remove_groups(groups: Groups, timeout_s: float = 10.0) -> None:
     if groups.path.parent.name != ROOM:
         raise ValueError(f"{groups.path} is no group of ours")
     deadline = time.monotonic() + timeout_s
-    while groups.path.is_dir():
+    _remove(groups.path, deadline)
+    accounts = accounts_of(groups)
+    if accounts is not None:
+        _remove(accounts, deadline)
+
+
+def _remove(path: Path, deadline: float) -> None:
+    while path.is_dir():
         try:
-            below = sorted((p for p in groups.path.rglob("*") if p.is_dir()), reverse=True)
-            for group in [*below, groups.path]:
+            below = sorted((p for p in path.rglob("*") if p.is_dir()), reverse=True)
+            for group in [*below, path]:
                 group.rmdir()
         except FileNotFoundError:
             continue  # another one clears up too
@@ -140,7 +171,7 @@ def remove_groups(groups: Groups, timeout_s: float = 10.0) -> None:
                 return
             time.sleep(0.02)
     with contextlib.suppress(OSError):  # another run's groups are still in it
-        groups.path.parent.rmdir()
+        path.parent.rmdir()
 
 
 def _make(tree: Tree, groups: Groups, nodes: list[str]) -> None:

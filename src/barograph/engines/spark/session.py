@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -26,6 +27,27 @@ def open_session(name: str, *settings: Mapping[str, str]) -> SparkSession:
     for key, value in merged(quiet, *settings).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def quiet_local(name: str) -> Iterator[SparkSession]:
+    """Plain Spark in this process alone, for reading files; ended when the work is done."""
+    os.environ["JAVA_HOME"] = str(java_home())
+    logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
+    builder = SparkSession.builder.appName(name).master("local[*]")
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": logging,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 def await_executors(spark: SparkSession, count: int, timeout_s: float = 90.0) -> None:

@@ -1,0 +1,138 @@
+"""What was seen, decided and done, cycle by cycle.
+
+    barograph history DIR                          every cycle that changed something, and every gap
+    barograph history DIR --all --last 20          the last twenty entries
+    barograph history DIR --format json            one object for each entry, all columns but the whole cycle
+    barograph history DIR --sql "select at_s, r.why from cycles lateral view explode(reasons) as r"
+
+A history may be read while it is being written. --sql starts Spark on this machine; there are these views:
+cycles (all columns), and one row for each element of operators, topologies, errors, moves, rescales, reasons, refused,
+each with number, wall_ms and at_s of its cycle. docs/history.md lists the columns.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from barograph.history.files import parts
+from barograph.history.read import SUMMARY, require_history, rows
+from barograph.model import BadInput
+from barograph.model.checks import require
+
+if TYPE_CHECKING:  # Spark is imported only for a question in SQL
+    from pyspark.sql import SparkSession
+
+VIEWS = ("operators", "topologies", "errors", "moves", "rescales", "reasons", "refused")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path)
+    parser.add_argument("--sql", metavar="QUERY", help="a question to Spark SQL instead of the listing")
+    parser.add_argument("--all", action="store_true", help="cycles that changed nothing, too")
+    parser.add_argument("--last", metavar="N", help="only the last N")
+    parser.add_argument("--format", default="table", metavar="json|table")
+
+
+def run(args: argparse.Namespace) -> int:
+    require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
+    require(args.last is None or args.last.isdecimal(), f"--last must be a whole number, not {args.last!r}")
+    require_history(args.folder)
+    if args.sql is not None:
+        return _answer(args.folder, args.sql, args.format)
+    found = [r for r in rows(args.folder, SUMMARY) if args.all or args.format == "json" or _notable(r)]
+    for row in found[-int(args.last) :] if args.last is not None and int(args.last) else found:
+        if args.format == "json":
+            print(json.dumps({**row, "reasons": [_with_numbers(r) for r in row["reasons"] or ()]}))
+        else:
+            print(_line(row))
+    return 0
+
+
+def _notable(row: dict[str, Any]) -> bool:
+    return bool(row["kind"] == "gap" or row["changed"] or row["refused"])
+
+
+def _with_numbers(reason: dict[str, Any]) -> dict[str, Any]:
+    return {**reason, "numbers": dict(reason["numbers"] or ())}
+
+
+def _line(row: dict[str, Any]) -> str:
+    when = datetime.fromtimestamp(row["wall_ms"] / 1000.0, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    head = f"{row['number']:>7}  {when}"
+    if row["kind"] == "gap":
+        return f"{head}  --- {row['gap_why']} for {row['gap_s']:.1f} s ---"
+    arrived = sum(o["arrived"] for o in row["operators"][:1]) / row["cycle_s"]
+    p99 = max((t["p99_ms"] for t in row["topologies"] if t["p99_ms"] is not None), default=None)
+    done = [f"scale {r['topology']}/{r['operator']} {r['before']}->{r['after']}" for r in row["rescales"]]
+    moved = [m for m in row["moves"] if m["source"] is not None]
+    done += [f"{len(moved)} moves"] if moved else []
+    done += [f"{len(row['moves']) - len(moved)} placed"] if len(row["moves"]) > len(moved) else []
+    done += [f"cut {', '.join(row['cuts'])}"] if row["cuts"] and not done else []
+    done += [f"REFUSED {r['what']}: {r['reason']}" for r in row["refused"] or ()]
+    if row["done"] is None:
+        done = [f"advises: {d}" for d in done]
+    pause = f"  ({row['order_to_commit_s']:.2f} s)" if row["order_to_commit_s"] is not None else ""
+    latency = "-" if p99 is None else f"{p99:,.0f}"
+    return (
+        f"{head}  at {row['at_s']:>8.1f} s  {row['policy']:<10} in {arrived:>9,.0f}/s  p99 {latency:>7} ms  "
+        f"cpu {row['cpu_allotted_pct']:>5.0f} %  {'; '.join(done) or '-'}{pause}"
+    )
+
+
+@contextlib.contextmanager
+def still(folder: Path) -> Iterator[Path]:
+    """The history as it is now, under other names, so that nothing vanishes while Spark reads it."""
+    with tempfile.TemporaryDirectory(prefix=".barograph-", dir=folder) as inside:
+        view = Path(inside)
+        known: set[int] = set()
+        for _ in range(10):  # files are put together meanwhile; then we look again
+            try:
+                for part in parts(folder):
+                    numbers = set(range(part.first, part.last + 1))
+                    if not numbers <= known:
+                        _drop_covered(view, numbers)
+                        os.link(part.path, view / part.path.name)
+                        known |= numbers
+                break
+            except FileNotFoundError:
+                continue
+        yield view
+
+
+def _drop_covered(view: Path, numbers: set[int]) -> None:
+    for part in parts(view):
+        if set(range(part.first, part.last + 1)) <= numbers:
+            part.path.unlink()
+
+
+def _answer(folder: Path, query: str, form: str) -> int:
+    from pyspark.errors import AnalysisException, ParseException
+    from pyspark.sql import SparkSession
+
+    from barograph.engines.spark.session import quiet_local
+
+    with quiet_local("barograph history") as spark, still(folder) as view:
+        assert isinstance(spark, SparkSession)
+        _views(spark, view)
+        try:
+            found = spark.sql(query)
+            if form == "table":
+                found.show(1000, truncate=False)
+            else:
+                for row in found.toLocalIterator():
+                    print(json.dumps(row.asDict(recursive=True), default=str))
+        except (AnalysisException, ParseException) as error:
+            raise BadInput(f"--sql: {str(error).splitlines()[0]}") from None
+    return 0
+
+
+def _views(spark: "SparkSession", folder: Path) -> None:
+    spark.read.parquet(*(str(p.path) for p in parts(folder))).createOrReplaceTempView("cycles")
+    for name in VIEWS:
+        spark.sql(f"select number, wall_ms, at_s, inline({name}) from cycles").createOrReplaceTempView(name)

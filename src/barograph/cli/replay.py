@@ -1,0 +1,113 @@
+"""Run another policy over a recorded history, in the simulator, and show what would have differed.
+
+    barograph replay DIR --policy liu
+    barograph replay DIR --policy adaptive --format json
+
+The recording gives nodes, topologies, what rows cost and the load that came. It is run twice: under the policy it was
+recorded with, to see how far the simulator is from what really came, and under the one that is asked for.
+What was recorded are sums over cycles as they were seen: rows that a failure repeated are in them twice.
+JSON has recorded, simulated and replayed, each with policy and sums, and decisions with at_s, what and shares.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from barograph.history import cycles as recorded_cycles
+from barograph.history import entries
+from barograph.history.scenario import scenario_of
+from barograph.model import Cycle
+from barograph.model.checks import require
+from barograph.policies import DEFAULT, POLICIES, named
+from barograph.rehearsal import NOBODY
+from barograph.replay import Told, decisions_of, replay
+
+SHOWN = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path)
+    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"default {DEFAULT}")
+    parser.add_argument("--seed", default="0", metavar="N")
+    parser.add_argument("--format", default="table", metavar="json|table")
+
+
+def run(args: argparse.Namespace) -> int:
+    require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
+    require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
+    if args.policy != NOBODY:
+        named(args.policy)
+    own = next((e.policy for e in entries(args.folder)), "")
+    found = list(recorded_cycles(args.folder))
+    scenario = scenario_of(found, str(args.folder))
+    report: dict[str, Any] = {"seconds": round(scenario.duration_s, 3), "recorded": _recorded(own, found)}
+    if own in POLICIES:
+        report["simulated"] = _simulated(replay(found, str(args.folder), own, int(args.seed))[1])
+    report["replayed"] = _simulated(replay(found, str(args.folder), args.policy, int(args.seed))[1])
+    print(json.dumps(report, indent=2) if args.format == "json" else _table(report))
+    return 0
+
+
+def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
+    metrics = [t for c in cycles for t in c.snapshot.topology_metrics]
+    known = [(t.latency_due.mean, t.completed_rows) for t in metrics if t.latency_due is not None]
+    rows = sum(n for _, n in known)
+    decisions = [d for c in cycles for d in decisions_of(c.snapshot, c.plan, c.outcome)]
+    used = [len({s.node for s in c.snapshot.placement.slots.values()}) for c in cycles]
+    return {
+        "policy": policy,
+        "mean_ms": round(sum(ms * n for ms, n in known) / rows, 3) if rows else None,
+        "completed_rows": sum(t.completed_rows for t in metrics),
+        "late_rows": sum(t.late_rows for t in metrics),
+        "cpu_allotted_s": round(sum(_allotted_s(c) for c in cycles), 3),
+        "cpu_used_s": round(sum(float(c.snapshot.metrics.columns["cpu_s"].sum()) for c in cycles), 3),
+        "nodes_mean": round(sum(used) / len(used), 3) if used else None,
+        "moves": sum(w.startswith("move ") for d in decisions for w in d.what),
+        "rescales": sum(w.startswith("scale ") for d in decisions for w in d.what),
+        "decisions": [{"at_s": d.at_s, "what": list(d.what), "shares": d.shares} for d in decisions],
+    }
+
+
+def _allotted_s(cycle: Cycle) -> float:
+    return cycle.snapshot.cycle_s * sum(sum(d.shares_pct) for d in cycle.demand.operators) / 100.0
+
+
+def _simulated(told: Told) -> dict[str, Any]:
+    result = told.result
+    return {
+        "policy": told.policy,
+        "mean_ms": result.complete_time_ms.mean,
+        "completed_rows": result.completed_rows,
+        "late_rows": result.late_rows,
+        "cpu_allotted_s": result.cpu_allotted_s,
+        "cpu_used_s": result.cpu_used_s,
+        "nodes_mean": result.nodes_mean,
+        "moves": result.moves,
+        "rescales": sum(w.startswith("scale ") for d in told.decisions for w in d.what),
+        "decisions": [{"at_s": d.at_s, "what": list(d.what), "shares": d.shares} for d in told.decisions],
+    }
+
+
+def _table(report: dict[str, Any]) -> str:
+    columns = [name for name in ("recorded", "simulated", "replayed") if name in report]
+    lines = [f"{report['seconds']:,.0f} s of history", ""]
+    lines.append(f"{'':<18}" + "".join(f"{name:>16}" for name in columns))
+    for key in report["replayed"]:
+        if key != "decisions":
+            lines.append(f"{key:<18}" + "".join(f"{_shown(report[name][key]):>16}" for name in columns))
+    lines += ["", f"what {report['replayed']['policy']} would have done, and what was done"]
+    both = [(d["at_s"], "recorded", d) for d in report["recorded"]["decisions"]]
+    both += [(d["at_s"], "replayed", d) for d in report["replayed"]["decisions"]]
+    for at_s, who, decision in sorted(both, key=lambda x: (x[0], x[1]))[:SHOWN]:
+        what = ", ".join(decision["what"][:4]) + (" ..." if len(decision["what"]) > 4 else "")
+        lines.append(f"  {at_s:>8.1f} s  {who:<9} {what}")
+    if len(both) > SHOWN:
+        lines.append(f"  and {len(both) - SHOWN} more; --format json has them all")
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,99 @@
+"""Reads a history back, also while it is being written: each entry once, oldest first."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from barograph.history.entry import SCHEMA, Entry, from_row
+from barograph.history.files import Part, parts, take
+from barograph.model import BadInput, Cycle
+
+SUMMARY = tuple(name for name in SCHEMA.names if name != "cycle")
+
+
+def rows(folder: Path, columns: tuple[str, ...] = tuple(SCHEMA.names), after: int = 0) -> Iterator[dict[str, Any]]:
+    """Entries with numbers above ``after`` as rows. Files that vanish while we read were put together or dropped."""
+    require_history(folder)
+    wanted = list(dict.fromkeys(("number", *columns)))
+    unreadable: set[Path] = set()
+    while True:
+        part = next((p for p in parts(folder) if p.last > after and p.path not in unreadable), None)
+        if part is None:
+            return
+        table = _table(part, wanted)
+        if table is None:
+            if part.path.exists():  # the disk was full, or the machine stopped: what it held is missed by its number
+                unreadable.add(part.path)
+            continue
+        for row in table.to_pylist():
+            if row["number"] > after:
+                after = row["number"]
+                yield row
+
+
+def entries(folder: Path, after: int = 0) -> Iterator[Entry]:
+    for row in rows(folder, after=after):
+        yield from_row(row)
+
+
+def cycles(folder: Path) -> Iterator[Cycle]:
+    """Every cycle that was recorded."""
+    for entry in entries(folder):
+        if entry.cycle is not None:
+            yield entry.cycle
+
+
+def last_cycles(folder: Path, count: int) -> list[Cycle]:
+    """The last so many; fewer where there are fewer."""
+    first = _last_number(folder) - 2 * count  # gaps are among them
+    return [e.cycle for e in entries(folder, after=max(0, first)) if e.cycle is not None][-count:]
+
+
+def changes_since(folder: Path, wall_ms: int) -> Iterator[Cycle]:
+    """Cycles since then whose plan moved, rescaled or cut something; others are not even read whole."""
+    if not parts(folder):
+        return
+    wanted = [r["number"] for r in rows(folder, ("changed", "wall_ms")) if r["changed"] and r["wall_ms"] >= wall_ms]
+    for number in wanted:
+        entry = next(entries(folder, after=number - 1), None)
+        if entry is not None and entry.number == number and entry.cycle is not None:
+            yield entry.cycle
+
+
+def last_entry(folder: Path) -> Entry | None:
+    number = _last_number(folder)
+    found = list(entries(folder, after=number - 1)) if number else []
+    return found[-1] if found else None
+
+
+def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
+    """Holes that are not marked: missing numbers, and pauses of more than so many cycles. One sentence each."""
+    found = []
+    before: dict[str, Any] | None = None
+    for row in rows(folder, ("wall_ms", "kind", "cycle_s")):
+        if before is not None:
+            if row["number"] != before["number"] + 1:
+                found.append(f"entries {before['number'] + 1} to {row['number'] - 1} are missing")
+            pause_s = (row["wall_ms"] - before["wall_ms"]) / 1000.0
+            if row["kind"] == "cycle" == before["kind"] and pause_s > most_cycles * row["cycle_s"]:
+                found.append(f"nothing was recorded for {pause_s:.1f} s before entry {row['number']}")
+        before = row
+    return found
+
+
+def require_history(folder: Path) -> None:
+    if not parts(folder):
+        raise BadInput(f"there is no history in {str(folder)!r}")
+
+
+def _last_number(folder: Path) -> int:
+    return max((p.last for p in parts(folder)), default=0)
+
+
+def _table(part: Part, columns: list[str]) -> pa.Table | None:
+    with contextlib.suppress(OSError, pa.ArrowException):
+        return take(part, columns)
+    return None

@@ -1,0 +1,123 @@
+"""A recorded history as a scenario of the simulator: its nodes, its topologies, what rows cost, and the load that came.
+
+What fell due at each source in each cycle is the load; CPU per row, rows out per row and the keys' skew are the
+recording's own means. A node that was away for some cycles is lost for as long. What cannot be known from outside
+(the spread of a row's cost) stays out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Scenario, Work, Workload
+from barograph.model import Cycle, Load, Node, Snapshot, Topology
+from barograph.model.checks import require
+
+_LEAST_COST_S = 1e-7  # an operator that used no CPU at all was not measured; nothing is for nothing
+_SEATS = 16
+_STEPS = 2000  # as many pieces a load has at most; longer recordings are averaged over several cycles
+
+
+def scenario_of(cycles: Sequence[Cycle], name: str, epoch_s: float = 60.0, timeout_s: float = 30.0) -> Scenario:
+    """The world of a recording. Times start where it starts."""
+    snapshots = [c.snapshot for c in _one_life(cycles)]
+    require(len(snapshots) >= 2, f"the history {name} has fewer than two cycles: there is no load in it")
+    start_s = snapshots[0].at_s - snapshots[0].cycle_s
+    duration_s = snapshots[-1].at_s - start_s
+    topologies = {t.name: t for s in reversed(snapshots) for t in s.topologies}
+    return Scenario(
+        name=name,
+        title=f"as recorded in {name}",
+        nodes=_nodes(snapshots),
+        workloads=tuple(_workload(t, snapshots, start_s) for t in topologies.values()),
+        duration_s=duration_s,
+        cycle_s=float(np.median([s.cycle_s for s in snapshots])),
+        epoch_s=epoch_s,
+        timeout_s=timeout_s,
+        losses=_losses(snapshots, start_s),
+    )
+
+
+def _one_life(cycles: Sequence[Cycle]) -> Sequence[Cycle]:
+    """The longest stretch in which the engine's clock runs on; a driver that was started anew begins again at 0."""
+    breaks = [i + 1 for i, (a, b) in enumerate(pairwise(cycles)) if b.snapshot.at_s <= a.snapshot.at_s]
+    stretches = [cycles[a:b] for a, b in pairwise([0, *breaks, len(cycles)])]
+    return max(stretches, key=len, default=())
+
+
+def _nodes(snapshots: Sequence[Snapshot]) -> tuple[Node, ...]:
+    nodes = {n.name: n for s in reversed(snapshots) for n in s.nodes}
+    seats = {w.slot.node: w.seats for s in reversed(snapshots) for w in s.workers}
+    return tuple(replace(n, seats=n.seats or seats.get(n.name, _SEATS)) for _, n in sorted(nodes.items()))
+
+
+def _losses(snapshots: Sequence[Snapshot], start_s: float) -> tuple[Loss, ...]:
+    """Nodes without a live worker, and for how long. When between two looks it happened nobody knows: half-way."""
+    away: dict[str, float] = {}
+    found = []
+    everyone = {w.slot.node for s in snapshots for w in s.workers}
+    for before, now in pairwise(snapshots):
+        alive, was = {w.slot.node for w in now.workers}, {w.slot.node for w in before.workers}
+        middle_s = (before.at_s + now.at_s) / 2 - start_s
+        for node in sorted(was - alive):
+            away[node] = middle_s
+        for node in sorted((alive & everyone) - was):
+            if node in away:
+                at_s = away.pop(node)
+                found.append(Loss(at_s, node, None, middle_s - at_s))
+    return tuple(sorted([*found, *(Loss(at_s, node) for node, at_s in away.items())], key=lambda x: x.at_s))
+
+
+def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> Workload:
+    name = topology.name
+    work, operators = {}, []
+    for operator in topology.operators:
+        totals = [s.metrics.of_operator(name, operator.name) for s in snapshots]
+        executed = sum(m.executed for m in totals)
+        cost_s = max(_LEAST_COST_S, sum(m.cpu_s for m in totals) / executed) if executed > 0 else _LEAST_COST_S
+        source = operator.source or not topology.parents(operator.name)
+        work[operator.name] = Work(cost_s, load=_load(name, operator.name, snapshots, start_s) if source else None)
+        operators.append(replace(operator, source=source))
+    flows = tuple(Flow(_selectivity(name, e.source, e.target, snapshots)) for e in topology.edges)
+    changes = []
+    level = topology.level
+    for snapshot in snapshots:
+        now = next((t.level for t in snapshot.topologies if t.name == name), level)
+        if now != level:
+            changes.append(LevelChange(snapshot.at_s - start_s, now))
+            level = now
+    return Workload(replace(topology, operators=tuple(operators)), work, flows, tuple(changes))
+
+
+def _load(topology: str, operator: str, snapshots: Sequence[Snapshot], start_s: float) -> Load:
+    """Rows that fell due, cycle by cycle; several cycles in one piece where there are very many."""
+    together = -(-len(snapshots) // _STEPS)
+    points = []
+    for first in range(0, len(snapshots), together):
+        some = snapshots[first : first + together]
+        rows = sum(s.metrics.of_operator(topology, operator).arrived for s in some)
+        seconds = sum(s.cycle_s for s in some)
+        at_s = max(0.0, some[0].at_s - some[0].cycle_s - start_s)
+        points.append(f"{at_s:.3f}s={rows / seconds:.6f}")
+    return Load.parse("steps " + " ".join(_rising(points)))
+
+
+def _rising(points: list[str]) -> list[str]:
+    """Cycles that overlap by a rounding's breadth would be refused."""
+    found: dict[str, str] = {}
+    for point in points:
+        found[point.partition("=")[0]] = point
+    return list(found.values())
+
+
+def _selectivity(topology: str, source: str, target: str, snapshots: Sequence[Snapshot]) -> float:
+    """Rows on this edge for each row that the source executed."""
+    sent = executed = 0.0
+    for s in snapshots:
+        rows = s.metrics.of_operator(topology, source)
+        between = s.sent_between.get((topology, source, target))
+        sent += rows.emitted if between is None else between
+        executed += rows.executed
+    return sent / executed if executed > 0 else 1.0

@@ -1,0 +1,116 @@
+"""Records cycles. One writer for a folder at a time; whoever reads meanwhile sees whole entries only.
+
+A history that is opened again gets an entry that says for how long nobody looked. When it grows beyond its bound, the
+oldest entries go.
+"""
+
+import fcntl
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from barograph.history.entry import SCHEMA, Entry, ForecastError, Gap, errors_of, to_row
+from barograph.history.files import Part, parts, path_of, put, sweep, take
+from barograph.history.read import last_entry
+from barograph.model import BadInput, Cycle
+from barograph.model.checks import require_positive
+
+TOGETHER = 100  # entries of one file
+MOST_MB = 512.0
+
+
+class Recorder:
+    """horizon_cycles: how far ahead forecasts look, so that their error is told when it is known."""
+
+    def __init__(
+        self,
+        folder: Path,
+        policy: str,
+        mode: str,
+        horizon_cycles: int = 1,
+        most_mb: float = MOST_MB,
+        clock: Callable[[], float] = time.time,
+        together: int = TOGETHER,
+    ) -> None:
+        require_positive("the bound of a history, in MB", most_mb)
+        self.folder, self.policy, self.mode = folder, policy, mode
+        self._most_bytes, self._clock, self._together = most_mb * 1e6, clock, together
+        self._forecasts: deque[tuple[int, Cycle]] = deque(maxlen=max(1, horizon_cycles))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock = _locked(folder)
+        except OSError as error:
+            raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror}") from None
+        sweep(folder)
+        self._sizes = {part: part.path.stat().st_size for part in parts(folder)}
+        self._tidy()
+        last = last_entry(folder)
+        self._next = 1 if last is None else last.number + 1
+        if last is not None:
+            down_s = max(0.0, clock() - last.wall_ms / 1000.0)
+            self._append(self._entry(gap=Gap(down_s, "the controller was down")))
+
+    def record(self, cycle: Cycle) -> Entry:
+        """The cycle as it now is: with its outcome, if it was applied."""
+        errors: tuple[ForecastError, ...] = ()
+        if len(self._forecasts) == self._forecasts.maxlen:
+            errors = errors_of(*self._forecasts[0], cycle)
+        entry = self._entry(cycle=cycle, errors=errors)
+        self._append(entry)
+        self._forecasts.append((entry.number, cycle))
+        return entry
+
+    def close(self) -> None:
+        self._lock.close()
+
+    def _entry(
+        self, cycle: Cycle | None = None, gap: Gap | None = None, errors: tuple[ForecastError, ...] = ()
+    ) -> Entry:
+        return Entry(self._next, round(self._clock() * 1000), self.policy, self.mode, cycle, gap, errors)
+
+    def _append(self, entry: Entry) -> None:
+        path = path_of(self.folder, entry.number)
+        size = put(pa.Table.from_pylist([to_row(entry)], schema=SCHEMA), path)
+        self._sizes[Part(entry.number, entry.number, path)] = size
+        self._next += 1
+        singles = sorted(p for p in self._sizes if p.single)
+        if len(singles) >= self._together:
+            self._put_together(singles)
+        self._bound()
+
+    def _put_together(self, singles: list[Part]) -> None:
+        path = path_of(self.folder, singles[0].first, singles[-1].last)
+        table = pa.concat_tables([take(p) for p in singles])
+        self._sizes[Part(singles[0].first, singles[-1].last, path)] = put(table, path)
+        for part in singles:
+            self._drop(part)
+
+    def _bound(self) -> None:
+        while sum(self._sizes.values()) > self._most_bytes and len(self._sizes) > 1:
+            self._drop(min(self._sizes))
+
+    def _tidy(self) -> None:
+        """A writer that died while it put entries together left some twice."""
+        wholes = [p for p in self._sizes if not p.single]
+        for part in [p for p in self._sizes if p.single and any(w.first <= p.first <= w.last for w in wholes)]:
+            self._drop(part)
+
+    def _drop(self, part: Part) -> None:
+        part.path.unlink(missing_ok=True)
+        self._sizes.pop(part, None)
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    file = (folder / ".writer").open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise BadInput(f"another controller records into {str(folder)!r}") from None
+    os.set_inheritable(file.fileno(), False)
+    return file

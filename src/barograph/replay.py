@@ -1,0 +1,73 @@
+"""Another policy over a recorded history: what it would have done and what would have come of it, in the simulator.
+
+The recording is first run again under its own policy, so that what the simulator gets wrong is seen and not taken for a
+difference between policies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barograph.engines.sim import Calibration, Decider, Result, Scenario, Simulator, run
+from barograph.guards.acts import changed
+from barograph.history.scenario import scenario_of
+from barograph.model import Cycle, Outcome, Plan, Snapshot
+from barograph.rehearsal import decider_of
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was done to topologies in one cycle, in the engine's words; shares are told as a number, not one by one."""
+
+    at_s: float
+    what: tuple[str, ...]
+    shares: int
+
+
+@dataclass(frozen=True)
+class Told:
+    """A run of the recording. allotted_pct: CPU demanded at each cycle."""
+
+    policy: str
+    result: Result
+    decisions: tuple[Decision, ...]
+
+
+class _Listening:
+    """A decider that is written down."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider = decider
+        self._now: tuple[Snapshot, Plan] | None = None
+        self.decisions: list[Decision] = []
+
+    def plan(self, now: Snapshot) -> Plan:
+        plan = self._decider.plan(now)
+        self._now = (now, plan)
+        return plan
+
+    def told(self, outcome: Outcome) -> None:
+        assert self._now is not None, "told before asked"
+        now, plan = self._now
+        self.decisions += decisions_of(now, plan, outcome)
+        self._decider.told(outcome)
+
+
+def decisions_of(now: Snapshot, plan: Plan, outcome: Outcome | None) -> tuple[Decision, ...]:
+    """What the plan changed, if it was applied; nothing where it only repeats shares."""
+    if outcome is None or not outcome.ok:
+        return ()
+    moves = [f"move {i}={s}" for i, s in plan.placement.slots.items() if now.placement.get(i) not in (None, s)]
+    scales = [f"scale {r.topology}/{r.operator}={r.parallelism}" for r in plan.rescales]
+    cuts = [] if moves or scales else [f"cut {name}" for name in changed(plan, now) if name in plan.cuts]
+    what = (*scales, *moves, *cuts)
+    return (Decision(now.at_s, what, len(plan.shares_pct)),) if what else ()
+
+
+def replay(
+    cycles: Sequence[Cycle], name: str, policy: str, seed: int = 0, calibration: Calibration | None = None
+) -> tuple[Scenario, Told]:
+    """The recording under the policy."""
+    scenario = scenario_of(cycles, name)
+    listening = _Listening(decider_of(scenario, policy, seed, {}, calibration, None))
+    result = run(Simulator(scenario, seed, calibration), listening)
+    return scenario, Told(policy, result, tuple(listening.decisions))

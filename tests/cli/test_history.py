@@ -1,0 +1,152 @@
+"""``barograph history`` and ``barograph replay`` on a history that a simulated run left."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.history import still
+from barograph.cli.main import main
+from barograph.engines.sim import Simulator, parse_scenario, run
+from barograph.history import Recorder, cycles
+from barograph.history.files import parts
+from barograph.history.scenario import scenario_of
+from barograph.model import Cycle
+from barograph.policies import named
+from barograph.rehearsal import PolicyDecider
+
+SHORT = """
+name = "short"
+title = "a short run"
+duration_s = 180
+nodes = [{name = "n", count = 2, cpu_pct = 100, slots = 1, seats = 8, memory_mb = 8192}]
+losses = [{at_s = 85, node = "n-2", back_s = 15}]
+[[topologies]]
+name = "t"
+operators = [
+  {name = "s", parallelism = 1, load = "steps 0s=50 60s=150", cost_ms = 0.5, cpu_pct = 20, memory_mb = 64},
+  {name = "k", parallelism = 2, cost_ms = 3, cpu_pct = 60, memory_mb = 64},
+]
+edges = [{source = "s", target = "k", selectivity = 1.5}]
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded() -> tuple[Cycle, ...]:
+    decider = PolicyDecider(named("adaptive"), keep_all=True)
+    run(Simulator(parse_scenario(SHORT, "short"), seed=1), decider)
+    return tuple(decider.cycles[1:])  # the first is before time began
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, recorded: tuple[Cycle, ...]) -> Path:
+    tmp_path = tmp_path_factory.mktemp("history")
+    history = Recorder(tmp_path, "adaptive", "act", clock=lambda: 1000.0, together=4)
+    for cycle in recorded[:6]:
+        history.record(cycle)
+    history.close()
+    history = Recorder(tmp_path, "adaptive", "act", clock=lambda: 1007.5, together=4)
+    for cycle in recorded[6:]:
+        history.record(cycle)
+    history.close()
+    return tmp_path
+
+
+def test_the_listing_has_what_changed_and_the_gaps(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("--- the controller was down for 7.5 s ---" in line for line in lines)
+    assert main(["history", str(folder), "--all", "--last", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    assert "1970-01-01 00:16:47" in lines[-1]
+    assert "in       150/s" in lines[-1]
+
+
+def test_json_has_every_entry_once(
+    folder: Path, recorded: tuple[Cycle, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["history", str(folder), "--format", "json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [r["number"] for r in rows] == list(range(1, len(recorded) + 2))
+    assert [r["kind"] for r in rows].count("gap") == 1
+    assert all("cycle" not in r for r in rows)
+    assert rows[1]["reasons"] and isinstance(rows[1]["reasons"][0]["numbers"], dict)
+
+
+def test_a_still_view_has_each_entry_once(folder: Path) -> None:
+    with still(folder) as view:
+        numbers = [n for p in parts(view) for n in range(p.first, p.last + 1)]
+        assert numbers == sorted(set(numbers))
+        assert len(numbers) == 1 + len(list(cycles(folder)))
+    assert not [p for p in folder.iterdir() if p.is_dir()]
+
+
+def test_the_world_of_a_recording_is_the_one_it_was_made_in(recorded: tuple[Cycle, ...]) -> None:
+    made, found = parse_scenario(SHORT, "short"), scenario_of(recorded, "again")
+    assert found.duration_s == pytest.approx(made.duration_s, abs=1.0)
+    assert [n.name for n in found.nodes] == ["n-1", "n-2"]
+    (workload,) = found.workloads
+    assert workload.work["k"].cost_s == pytest.approx(0.003, rel=0.02)
+    assert workload.work["s"].cost_s == pytest.approx(0.0005, rel=0.02)
+    assert workload.flow[0].selectivity == pytest.approx(1.5, rel=0.02)
+    load = workload.work["s"].load
+    assert load is not None
+    schedule = load.segments(180.0)
+    rate_at = {s: next(p.rate_start for p in schedule if p.start_s <= s < p.end_s) for s in (25.0, 100.0)}
+    assert rate_at == {25.0: pytest.approx(50, rel=0.05), 100.0: pytest.approx(150, rel=0.05)}
+    (loss,) = found.losses
+    assert loss.node == "n-2" and loss.at_s == pytest.approx(85, abs=5.1) and loss.back_s is not None
+
+
+def test_replay_shows_what_another_policy_would_have_done(
+    folder: Path, recorded: tuple[Cycle, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["replay", str(folder), "--policy", "fixed", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [report[name]["policy"] for name in ("recorded", "simulated", "replayed")] == ["adaptive"] * 2 + ["fixed"]
+    rows = sum(t.completed_rows for c in recorded for t in c.snapshot.topology_metrics)
+    assert report["recorded"]["completed_rows"] == pytest.approx(rows)
+    for name in ("simulated", "replayed"):
+        assert report[name]["completed_rows"] == pytest.approx(1.5 * (50 * 60 + 150 * 120), rel=0.03)
+    assert rows > report["simulated"]["completed_rows"], "what a failure repeated was seen twice"
+    # its own policy in the world rebuilt from it comes to much the same CPU as it did
+    assert report["simulated"]["cpu_used_s"] == pytest.approx(report["recorded"]["cpu_used_s"], rel=0.1)
+    # declared shares stand, whatever the load does: 20 + 2 x 60 %
+    assert report["replayed"]["cpu_allotted_s"] == pytest.approx(1.4 * report["seconds"], rel=0.1)
+    assert report["replayed"]["rescales"] == 0
+    assert main(["replay", str(folder), "--policy", "none"]) == 0
+    out = capsys.readouterr().out
+    assert "replayed" in out and "what none would have done" in out
+
+
+WRONG = {
+    "no history": (["history", "nowhere"], "there is no history in 'nowhere'"),
+    "bad format": (["history", "DIR", "--format", "xml"], "--format must be json or table"),
+    "bad last": (["history", "DIR", "--last", "x"], "--last must be a whole number"),
+    "no history to replay": (["replay", "nowhere"], "there is no history in 'nowhere'"),
+    "no such policy": (["replay", "DIR", "--policy", "luck"], "there is no policy 'luck'"),
+    "bad seed": (["replay", "DIR", "--seed", "x"], "--seed must be a whole number"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_nonsense_is_refused_in_one_line(case: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, sentence = WRONG[case]
+    assert main([str(folder) if a == "DIR" else a for a in arguments]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
+
+
+@pytest.mark.spark
+def test_questions_in_sql(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "select kind, count(*) as n from cycles group by kind order by kind"
+    assert main(["history", str(folder), "--sql", query, "--format", "json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(r["kind"], r["n"]) for r in found] == [("cycle", len(list(cycles(folder)))), ("gap", 1)]
+    assert (
+        main(["history", str(folder), "--sql", "select max(arrived) as most from operators", "--format", "json"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["most"] == pytest.approx(2250, rel=0.2)
+    assert main(["history", str(folder), "--sql", "select nothing from nowhere"]) == 2
+    assert "--sql:" in capsys.readouterr().err

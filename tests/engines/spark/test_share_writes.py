@@ -1,0 +1,268 @@
+"""The list of writes: what, in which order, and never a step that the kernel would refuse."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barograph.engines.spark.share_writes import (
+    ALL,
+    Held,
+    NodeGroup,
+    Quota,
+    Write,
+    Written,
+    gone,
+    group_name,
+    quota_of,
+    wanted,
+    writes,
+)
+from barograph.model import BadInput, Instance
+
+ROOT = Path("/cg/barograph/run/node-1")
+V1, V2 = NodeGroup(1, ROOT), NodeGroup(2, ROOT)
+APART = NodeGroup(1, ROOT, Path("/acct/barograph/run/node-1"))
+A, B = Instance("wc", "split", 0), Instance("wc", "count", 1)
+NODE = Quota(60_000, 100_000)
+
+
+def steps(node: NodeGroup, before: Written, after: Written) -> list[tuple[str, str]]:
+    return [(str(path.relative_to(ROOT)), content) for path, content in writes(node, before, after)]
+
+
+@pytest.mark.parametrize(
+    ("share_pct", "limit", "expected"),
+    [
+        (40.0, None, Quota(8_000, 20_000)),
+        (5.0, None, Quota(1_000, 20_000)),
+        (4.9, None, Quota(4_900, 100_000)),
+        (1.0, None, Quota(1_000, 100_000)),
+        (0.0, None, Quota(1_000, 100_000)),
+        (250.0, None, Quota(20_000, 20_000)),
+        (80.0, NODE, NODE),
+        (60.0, NODE, Quota(12_000, 20_000)),
+        (50.0, Quota(150_000, 100_000), Quota(10_000, 20_000)),
+    ],
+)
+def test_a_share_is_a_quota_within_a_core_and_within_the_node(
+    share_pct: float, limit: Quota | None, expected: Quota
+) -> None:
+    assert quota_of(share_pct, limit) == expected
+
+
+def test_v1_from_nothing() -> None:
+    after = wanted(1, NODE, {A: Held(11, 40.0), B: Held(12, 20.0)})
+    assert steps(V1, Written(), after) == [
+        ("instances/cpu.shares", "614"),
+        ("instances/wc@count@1/cpu.shares", "205"),
+        ("instances/wc@count@1/cpu.cfs_quota_us", "-1"),
+        ("instances/wc@count@1/cpu.cfs_period_us", "20000"),
+        ("instances/wc@count@1/cpu.cfs_quota_us", "4000"),
+        ("instances/wc@split@0/cpu.shares", "410"),
+        ("instances/wc@split@0/cpu.cfs_quota_us", "-1"),
+        ("instances/wc@split@0/cpu.cfs_period_us", "20000"),
+        ("instances/wc@split@0/cpu.cfs_quota_us", "8000"),
+        ("instances/cpu.cfs_quota_us", "-1"),
+        ("instances/cpu.cfs_period_us", "20000"),
+        ("instances/cpu.cfs_quota_us", "11400"),
+        ("instances/wc@count@1/tasks", "12"),
+        ("instances/wc@split@0/tasks", "11"),
+    ]
+
+
+def test_v2_from_nothing_is_threaded_before_cpu_is_handed_down() -> None:
+    after = wanted(2, NODE, {A: Held(11, 40.0)})
+    assert steps(V2, Written(), after) == [
+        ("instances/cgroup.type", "threaded"),
+        ("instances/wc@split@0/cgroup.type", "threaded"),
+        ("cgroup.subtree_control", "+cpu"),
+        ("instances/cgroup.subtree_control", "+cpu"),
+        ("instances/cpu.weight", "40"),
+        ("instances/wc@split@0/cpu.weight", "40"),
+        ("instances/wc@split@0/cpu.max", "8000 20000"),
+        ("instances/cpu.max", "11400 20000"),
+        ("instances/wc@split@0/cgroup.threads", "11"),
+    ]
+
+
+CHANGES: dict[str, tuple[Mapping[Instance, Held], Mapping[Instance, Held], list[tuple[str, str]]]] = {
+    "nothing": ({A: Held(11, 40.0)}, {A: Held(11, 40.0)}, []),
+    "another share is one quota and the weights": (
+        {A: Held(11, 40.0)},
+        {A: Held(11, 20.0)},
+        [
+            ("instances/cpu.shares", "205"),
+            ("instances/wc@split@0/cpu.shares", "205"),
+            ("instances/wc@split@0/cpu.cfs_quota_us", "4000"),
+        ],
+    ),
+    "another period is lifted between": (
+        {A: Held(11, 40.0)},
+        {A: Held(11, 2.0)},
+        [
+            ("instances/cpu.shares", "20"),
+            ("instances/wc@split@0/cpu.shares", "20"),
+            ("instances/wc@split@0/cpu.cfs_quota_us", "-1"),
+            ("instances/wc@split@0/cpu.cfs_period_us", "100000"),
+            ("instances/wc@split@0/cpu.cfs_quota_us", "2000"),
+        ],
+    ),
+    "another thread: the old one leaves, then the new one comes": (
+        {A: Held(11, 40.0)},
+        {A: Held(13, 40.0)},
+        [("tasks", "11"), ("instances/wc@split@0/tasks", "13")],
+    ),
+    "threads that change places only come": (
+        {A: Held(11, 40.0), B: Held(12, 40.0)},
+        {A: Held(12, 40.0), B: Held(11, 40.0)},
+        [("instances/wc@count@1/tasks", "11"), ("instances/wc@split@0/tasks", "12")],
+    ),
+    "all gone": ({A: Held(11, 40.0)}, {}, [("tasks", "11")]),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_only_what_differs_is_written(case: str) -> None:
+    before, after, expected = CHANGES[case]
+    assert steps(V1, wanted(1, NODE, before), wanted(1, NODE, after)) == expected
+
+
+def test_where_usage_is_counted_apart_threads_go_there_too() -> None:
+    before, after = wanted(1, None, {A: Held(11, 40.0)}), wanted(1, None, {A: Held(12, 40.0)})
+    apart = [(str(p), c) for p, c in writes(APART, before, after) if str(p).startswith("/acct")]
+    assert apart == [("/acct/tasks", "11"), ("/acct/barograph/run/node-1/instances/wc@split@0/tasks", "12")]
+
+
+def test_groups_that_go_innermost_first() -> None:
+    one, two = wanted(1, None, {A: Held(11, 40.0)}), wanted(1, None, {A: Held(11, 40.0), B: Held(12, 9.0)})
+    assert gone(V1, two, one) == (ROOT / ALL / "wc@count@1",)
+    assert gone(V1, one, Written()) == (ROOT / ALL / "wc@split@0", ROOT / ALL)
+    assert [str(p) for p in gone(APART, one, Written())][2:] == [
+        f"/acct/barograph{rest}" for rest in ("/run/node-1/instances/wc@split@0", "/run/node-1/instances",
+                                              "/run/node-1", "/run", "")
+    ]  # fmt: skip
+
+
+def test_no_fence_no_limit_for_all_together() -> None:
+    after = wanted(2, None, {A: Held(11, 40.0)})
+    assert after.quota is None
+    assert ("instances/cpu.max", "max") not in steps(V2, Written(), after)
+
+
+def test_long_names_are_cut_short_and_stay_apart() -> None:
+    names = {group_name(Instance("t" * 180, f"{letter}" * 180, 3)) for letter in "ab"}
+    assert len(names) == 2
+    assert all(len(name) < 200 and name.endswith("@3") for name in names)
+
+
+def test_a_thread_is_a_number() -> None:
+    with pytest.raises(BadInput, match="thread must be a whole number of at least 1"):
+        Held(0, 10.0)
+
+
+class Kernel:
+    """What v1 and v2 refuse, as the kernel's own rules have it."""
+
+    def __init__(self, node: NodeGroup, fence: Quota | None) -> None:
+        self.node = node
+        self.quota: dict[Path, int] = {ROOT: -1 if fence is None else fence.quota_us}
+        self.period: dict[Path, int] = {ROOT: 100_000 if fence is None else fence.period_us}
+        self.threaded: set[Path] = set()
+        self.cpu_below: set[Path] = set()
+        self.where: dict[str, Path] = {}
+
+    def write(self, path: Path, content: str) -> None:
+        group, file = path.parent, path.name
+        if group not in self.quota:
+            assert group.parent in self.quota, f"{group} has no parent"
+            self.quota[group], self.period[group] = -1, 100_000
+        if file == "cpu.cfs_quota_us":
+            self.quota[group] = int(content)
+            assert int(content) == -1 or int(content) >= 1000
+        elif file == "cpu.cfs_period_us":
+            self.period[group] = int(content)
+            assert 1000 <= int(content) <= 1_000_000
+        elif file == "cpu.max":
+            assert group.parent in self.cpu_below, "cpu is not handed down here"
+            quota, _, period = content.partition(" ")
+            self.quota[group] = -1 if quota == "max" else int(quota)
+            self.period[group] = int(period or self.period[group])
+        elif file == "cgroup.type":
+            self.threaded.add(group)
+        elif file == "cgroup.subtree_control":
+            assert content == "-cpu" or all(g in self.threaded for g in self.quota if g.parent == group)
+            (self.cpu_below.add if content == "+cpu" else self.cpu_below.discard)(group)
+        elif file in ("tasks", "cgroup.threads"):
+            assert file == self.node.threads
+            assert self.node.version == 1 or group == ROOT or group in self.threaded
+            assert group == ROOT or self.quota[group] != -1, "a thread in a group that has no limit yet"
+            self.where[content] = group
+        if self.node.version == 1:
+            for each in self.quota:
+                self.check(each)
+
+    def check(self, group: Path) -> None:
+        above = group
+        while self.quota[group] != -1 and above != ROOT:
+            above = above.parent
+            if self.quota[above] != -1:
+                mine, theirs = (Quota(self.quota[g], self.period[g]) for g in (group, above))
+                assert not mine.above(theirs), f"{group} would have more than {above}"
+                return
+
+
+_held = st.dictionaries(
+    st.sampled_from([Instance("t", o, i) for o in "abc" for i in range(2)]),
+    st.builds(Held, st.integers(1, 9), st.floats(0, 150)),
+    max_size=6,
+).filter(lambda held: len({h.tid for h in held.values()}) == len(held))
+_fence = st.none() | st.builds(Quota, st.integers(1_000, 400_000), st.just(100_000))
+
+
+@settings(max_examples=60, deadline=None)
+@given(_fence, st.lists(_held, min_size=1, max_size=4), st.sampled_from([V1, V2]))
+def test_no_step_is_ever_refused_and_everybody_is_where_it_belongs(
+    fence: Quota | None, turns: list[dict[Instance, Held]], node: NodeGroup
+) -> None:
+    kernel, before = Kernel(node, fence), Written()
+    for held in turns:
+        after = wanted(node.version, fence, held)
+        for path, content in writes(node, before, after):
+            kernel.write(path, content)
+        for group in gone(node, before, after):
+            assert group not in kernel.where.values(), "a group with threads cannot be removed"
+            del kernel.quota[group]
+            kernel.threaded.discard(group)
+        assert {str(h.tid): node.group(i) for i, h in held.items()} == {
+            t: g for t, g in kernel.where.items() if g != ROOT
+        }
+        before = after
+
+
+@settings(max_examples=60, deadline=None)
+@given(_fence, _fence, _held.filter(bool), _held.filter(bool))
+def test_the_node_may_get_another_fence_between(
+    old: Quota | None, new: Quota | None, first: dict[Instance, Held], then: dict[Instance, Held]
+) -> None:
+    """Lowered: the groups inside follow first. Raised: the fence goes first. As ``refence`` does it."""
+    kernel = Kernel(V1, old)
+    before, after = wanted(1, old, first), wanted(1, new, then)
+    lower = new is not None and (old is None or old.above(new))
+    file = ROOT / "cpu.cfs_quota_us"
+    fence = [Write(file, "-1"), Write(file, "-1" if new is None else str(new.quota_us))]
+    inside = [*writes(V1, before, after)]
+    for path, content in [*writes(V1, Written(), before), *(inside + fence if lower else fence + inside)]:
+        kernel.write(path, content)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_fence, _held.filter(bool))
+def test_other_threads_are_never_starved(fence: Quota | None, held: dict[Instance, Held]) -> None:
+    after = wanted(1, fence, held)
+    assert all(s.weight <= 1024 for s in after.seats.values()), "an instance outweighs a plain thread"
+    if fence is not None and fence.quota_us >= 5_000:
+        assert after.quota is not None
+        assert after.quota.pct <= 0.951 * fence.pct

@@ -1,0 +1,144 @@
+"""The desk carries the machine's orders out, survives a restart, and answers ``barograph priority`` over a socket."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark.endpoint import Endpoint
+from barograph.priority import Desk
+
+
+class Water:
+    """Topologies whose rows in flight drain when their sources are paused, one in each look."""
+
+    def __init__(self, in_flight: int = 2) -> None:
+        self.did: list[str] = []
+        self.in_flight = {"a": in_flight, "b": in_flight}
+        self.paused: set[str] = set()
+        self.levels: list[dict[str, int]] = []
+
+    def pause(self, topology: str) -> None:
+        self.did.append(f"pause {topology}")
+        self.paused.add(topology)
+
+    def drained(self, topology: str) -> bool:
+        self.in_flight[topology] -= topology in self.paused
+        return self.in_flight[topology] <= 0
+
+    def reschedule(self, levels: Mapping[str, int]) -> bool:
+        assert self.paused, "rescheduled while rows flow"
+        self.did.append("reschedule")
+        self.levels.append(dict(levels))
+        return True
+
+    def resume(self, topology: str) -> None:
+        self.did.append(f"resume {topology}")
+        self.paused.discard(topology)
+
+    def flows(self, topology: str) -> bool:
+        return topology not in self.paused
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += 0.1
+        return self.now_s
+
+
+def desk(path: Path, water: Water) -> Desk:
+    found = Desk(path, water, clock=Clock())
+    found.know({"a": 2, "b": 3})
+    return found
+
+
+def test_the_protocol_in_order(tmp_path: Path) -> None:
+    water = Water()
+    found = desk(tmp_path / "p.json", water)
+    found.trigger("a", True)
+    for _ in range(5):
+        found.turn()
+    assert water.did == ["pause a", "reschedule", "resume a"]
+    assert water.levels == [{"a": 1, "b": 3}]
+    assert found.levels() == {"a": 1, "b": 3}
+    assert found.told[0] == "a: trigger on by its user" and "resumed" in found.told[1]
+    before = (tmp_path / "p.json").stat().st_mtime_ns
+    found.turn()
+    assert (tmp_path / "p.json").stat().st_mtime_ns == before, "nothing happened, and nothing is written"
+
+
+def test_a_desk_that_dies_in_the_middle_is_gone_on_with(tmp_path: Path) -> None:
+    water = Water(in_flight=3)
+    first = desk(tmp_path / "p.json", water)
+    first.trigger("a", True)
+    first.turn()
+    again = desk(tmp_path / "p.json", water)
+    assert water.did == ["pause a", "pause a"]
+    for _ in range(5):
+        again.turn()
+    assert water.did[2:] == ["reschedule", "resume a"]
+    assert desk(tmp_path / "p.json", water).levels() == {"a": 1, "b": 3}
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    state = tmp_path / "state"
+    (state / "drivers").mkdir(parents=True, mode=0o700)
+    state.chmod(0o700)
+    monkeypatch.setenv("BAROGRAPH_STATE", str(state))
+    found = desk(tmp_path / "p.json", Water())
+    status = {"run": "", "app": "mine", "pid": os.getpid(), "topologies": [{"name": "a"}, {"name": "b"}]}
+    verbs = {"status": lambda _: status, "priority": found.verb}
+    endpoint = Endpoint(state / "drivers" / f"driver-{os.getpid()}.sock", verbs)
+    monkeypatch.setattr(found, "endpoint", endpoint, raising=False)
+    return found
+
+
+def test_the_command_line_asks_the_driver(served: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["priority", "list", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(r["topology"], r["level"], r["trigger"]) for r in rows] == [("a", 2, False), ("b", 3, False)]
+    assert main(["priority", "trigger", "a", "on"]) == 0
+    assert "draining" in capsys.readouterr().out
+    for _ in range(5):
+        served.turn()
+    assert main(["priority", "set", "b", "5", "--driver", "mine"]) == 0
+    capsys.readouterr()
+    for _ in range(5):
+        served.turn()
+    assert served.levels() == {"a": 1, "b": 5}
+    assert main(["priority", "trigger", "a", "off", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["trigger"] is False
+
+
+WRONG = {
+    "unknown word": (["raise"], "there is no 'raise'; there are list, set and trigger"),
+    "no topology": (["set"], "set needs a TOPOLOGY"),
+    "no level": (["set", "a"], "set needs a LEVEL"),
+    "bad level": (["set", "a", "0"], "a level is a whole number of at least 1, not '0'"),
+    "neither on nor off": (["trigger", "a", "up"], "trigger needs on or off, not 'up'"),
+    "level of set": (["set", "a", "1", "--level", "2"], "--level belongs to trigger"),
+    "list of one": (["list", "a"], "list takes no topology"),
+    "unknown topology": (["trigger", "x", "on"], "there is no topology 'x'; there are a, b"),
+    "unknown driver": (["list", "--driver", "other"], "no driver is named 'other'"),
+}
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("case", WRONG)
+def test_nonsense_is_refused_in_one_line(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, sentence = WRONG[case]
+    assert main(["priority", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
+
+
+def test_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("BAROGRAPH_STATE", str(tmp_path / "empty"))
+    assert main(["priority", "list"]) == 2
+    assert "nothing runs" in capsys.readouterr().err
