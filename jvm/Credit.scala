@@ -5,6 +5,8 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLongArray
 import java.util.concurrent.locks.LockSupport
 
+import scala.collection.mutable
+
 import io.netty.buffer.Unpooled
 
 import org.apache.spark.{SparkEnv, TaskContext}
@@ -34,6 +36,8 @@ object Credit {
   val GrantsPerWindow = 8L
   val FewestRows = 2L
   val MomentNs = 1000000L
+  /** A receiver's last word: it has taken all that this sender sent, and says nothing more. */
+  val Enough: Int = Int.MinValue
   private val CheckNs = 5000000L
   private val StrangerNs = 2000000000L
   val MostRows: Long = 1L << 24
@@ -62,16 +66,23 @@ final class Credit private (
   private val granted = new AtomicLongArray(receivers)
   // The sender's own copy: it looks at the shared one only when this is used up.
   private val seen = new Array[Long](receivers)
+  private val enough = new AtomicLongArray(receivers)
   @volatile private var waiting: Thread = _
 
   override def receive(client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
-    StreamingShuffleMessage.decode(Unpooled.wrappedBuffer(message.duplicate())) match {
+    decoded(message.duplicate()) match {
       case grant: CreditControlMessage if grant.numMessages < 0 =>
-        granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
+        if (grant.numMessages == Credit.Enough) enough.set(grant.shuffleReaderId, 1L)
+        else granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
         val thread = waiting
         if (thread != null) LockSupport.unpark(thread)
       case _ => super.receive(client, message, callback)
     }
+
+  private def decoded(message: ByteBuffer): StreamingShuffleMessage = {
+    val buffer = Unpooled.wrappedBuffer(message)
+    try StreamingShuffleMessage.decode(buffer) finally buffer.release()
+  }
 
   /** By the sender's thread, before the row after the first `sent` ones. */
   def await(receiver: Int, sent: Long): Unit = if (sent >= seen(receiver)) {
@@ -83,10 +94,7 @@ final class Credit private (
         StreamingInternals.flush(writer) // what waits in buffers is what the receiver waits for
         val sinceNs = System.nanoTime()
         while (sent >= granted.get(receiver)) {
-          LockSupport.parkNanos(Credit.CheckNs)
-          task.killTaskIfInterrupted()
-          task.getTaskFailure.foreach(throw _)
-          errors.throwErrorIfExists()
+          pause()
           // A receiver of ours grants as soon as it is connected. One that does not knows no credit, and is sent all.
           if (granted.get(receiver) == 0L && futureClients(receiver).isDone && System.nanoTime() - sinceNs > Credit.StrangerNs)
             granted.set(receiver, Long.MaxValue / 2)
@@ -96,11 +104,32 @@ final class Credit private (
     }
   }
 
+  /**
+   * After the last row: until every receiver has taken all, or has hung up. A writer that went earlier would leave grants
+   * unread, the system would then reset the connection instead of closing it, and the receiver would take that for a failure.
+   */
+  def awaitEnough(): Unit = {
+    waiting = Thread.currentThread()
+    try while (!(0 until receivers).forall(hasEnough)) pause() finally waiting = null
+  }
+
+  private def hasEnough(receiver: Int): Boolean = enough.get(receiver) == 1L || {
+    val client = futureClients(receiver)
+    client.isDone && !client.isCompletedExceptionally && !client.join().isActive
+  }
+
+  private def pause(): Unit = {
+    LockSupport.parkNanos(Credit.CheckNs)
+    task.killTaskIfInterrupted()
+    task.getTaskFailure.foreach(throw _)
+    errors.throwErrorIfExists()
+  }
 }
 
 /** A receiver's side. Senders are known by their partition, which is what [[MeteredShuffleManager]] registers them by. */
 final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
   private val clients = new ConcurrentHashMap[Int, TransportClient]()
+  private val ended = mutable.Set[Int]()
   private var taken, granted, next = Array.emptyLongArray
   // Whose rows are being executed.
   private var from = 0
@@ -111,9 +140,16 @@ final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
   private var idleThenNs = 0L
 
   /** By the thread that connects. */
-  def connected(sender: Int, client: TransportClient): Unit = {
+  def connected(sender: Int, client: TransportClient): Unit = synchronized {
     clients.put(sender, client)
-    send(sender, client, Credit.FirstRows)
+    send(sender, client, if (ended(sender)) Credit.Enough else -Credit.FirstRows.toInt)
+  }
+
+  /** Nothing more comes from this sender, and all that came has been taken. It may end before it is known here. */
+  def finished(sender: Int): Unit = synchronized {
+    ended += sender
+    val client = clients.get(sender)
+    if (client != null) send(sender, client, Credit.Enough)
   }
 
   def readingFrom(sender: Int): Unit = {
@@ -147,7 +183,7 @@ final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
       val more = n + window - granted(sender)
       if (more > 0) {
         granted(sender) += more
-        send(sender, client, more)
+        send(sender, client, -more.toInt)
       }
       next(sender) = n + Math.max(1L, window / Credit.GrantsPerWindow)
     }
@@ -169,8 +205,8 @@ final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
     else Math.min(Credit.MostRows, Math.max(Credit.FewestRows, (rows / busyNs * targetNs / clients.size).toLong))
   }
 
-  private def send(sender: Int, client: TransportClient, more: Long): Unit = {
-    val message = new CreditControlMessage(sender, receiver, -more.toInt)
+  private def send(sender: Int, client: TransportClient, word: Int): Unit = {
+    val message = new CreditControlMessage(sender, receiver, word)
     val buffer = client.getChannel.alloc().compositeBuffer().capacity(message.headerLength())
     message.encode(buffer)
     client.send(buffer) // takes the buffer; a lost connection is noticed by the reader itself

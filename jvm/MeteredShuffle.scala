@@ -4,7 +4,7 @@ import java.util.concurrent.{LinkedBlockingQueue, Semaphore, TimeUnit}
 
 import org.apache.spark.{Partitioner, TaskContext}
 import org.apache.spark.network.client.TransportClient
-import org.apache.spark.network.shuffle.streaming.{DataMessage, StreamingShuffleMessage}
+import org.apache.spark.network.shuffle.streaming.{DataMessage, StreamingShuffleMessage, TerminationControlMessage}
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle._
 import org.apache.spark.shuffle.streaming._
@@ -85,6 +85,7 @@ final class MeteredQueue(meter: Meter, grants: Grants) extends LinkedBlockingQue
     val message = takeOrWait(timeout, unit)
     message match {
       case rows: DataMessage if grants != null => grants.readingFrom(rows.shuffleWriterId)
+      case end: TerminationControlMessage if grants != null => grants.finished(end.shuffleWriterId)
       case _ =>
     }
     message
@@ -124,6 +125,7 @@ class MeteredWriter[K, V](real: ShuffleWriter[K, V], partitioner: Partitioner, c
         row
       }
     })
+    if (credit != null) credit.awaitEnough()
     // After its last row a writer waits until the others have taken all of it.
     if (lastNs != 0L) meter.blockedSince(lastNs)
   }

@@ -24,7 +24,6 @@ def counting() -> Iterator[Counting]:
 
 
 class TestSparkKeepsTheContract(EngineContract):
-    enforces_shares = False
     modes = (MigrationMode.BOUNDARY, MigrationMode.CUT)
 
     @pytest.fixture

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
 from barograph.engines.spark.wire import Bridge, Executor
@@ -57,6 +58,7 @@ class SparkEngine:
         nodes: Mapping[str, Node],
         now: Callable[[], float] = time.monotonic,
         timeout_s: float = MESSAGE_TIMEOUT_S,
+        shares: Shares | None = None,
     ) -> None:
         self._bridge = Bridge(spark)
         self._nodes = dict(nodes)
@@ -72,6 +74,7 @@ class SparkEngine:
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
+        self.shares = shares
         self.sight = Sight()
         self.last: Snapshot | None = None
         """What was last observed, by whomever: for who only wants to look."""
@@ -100,6 +103,19 @@ class SparkEngine:
             if world != self._world:
                 self._world = world
                 self._version += 1
+            if self.shares is not None:
+                self.shares.hold(self._threads())
+
+    def _threads(self) -> dict[str, dict[Instance, int]]:
+        """Node -> instance -> its thread, of the present epochs."""
+        found: dict[str, dict[Instance, int]] = {}
+        for name in self.sight.topologies:
+            epoch = self.sight.present(name)
+            for instance, life in ({} if epoch is None else epoch.lives).items():
+                slot = self._slots.get(life.executor)
+                if slot is not None and life.ended_ms == 0:
+                    found.setdefault(slot.node, {})[instance] = life.tid
+        return found
 
     def _assign_slots(self, executors: tuple[Executor, ...]) -> None:
         """A slot keeps its name; a new executor on a node takes the lowest one that is free there."""
@@ -168,13 +184,14 @@ class SparkEngine:
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
-            refused = (*_not_ours(plan), *refusals(plan, now))
+            refused = (*self._not_ours(plan), *refusals(plan, now))
             if refused:
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
+            done += self._share(plan)
             cut = set(plan.cuts) | (set(orders) if plan.mode is MigrationMode.CUT else set())
             if not orders and not cut:
-                return Outcome()
+                return Outcome(done=tuple(done))
             ordered_at = self._now()
             ending = self._bridge.order(orders, cut)
         # Outside the lock: others may look while this waits.
@@ -222,6 +239,17 @@ class SparkEngine:
                 for o in scaled
             ]
         return orders, done
+
+    def _share(self, plan: Plan) -> list[str]:
+        """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
+        if self.shares is None:
+            return []
+        new = {i: s for i, s in plan.shares_pct.items() if self.shares.ordered_pct.get(i) != s}
+        if not new:
+            return []
+        self.shares.order(new)
+        self.shares.hold(self._threads())
+        return [f"share of {i} is {s:g} %" for i, s in new.items()]
 
     def _places(self, placement: Placement) -> list[tuple[str, int, str]]:
         executors = {slot: executor for executor, slot in self._slots.items()}
@@ -285,11 +313,12 @@ class SparkEngine:
             )
             return sum(e.seats for e in self.sight.executors) - taken
 
-
-def _not_ours(plan: Plan) -> list[Refusal]:
-    found = []
-    if plan.shares_pct:
-        found.append(Refusal("CPU shares", "this engine does not enforce shares of instances"))
-    if plan.mode not in (MigrationMode.CUT, MigrationMode.BOUNDARY):
-        found.append(Refusal(f"mode {plan.mode}", "this engine moves by cut or at the boundary"))
-    return found
+    def _not_ours(self, plan: Plan) -> list[Refusal]:
+        found = []
+        if plan.shares_pct and self.shares is None:
+            found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
+        elif plan.shares_pct and self.shares is not None and self.shares.problem:
+            found.append(Refusal("CPU shares", self.shares.problem))
+        if plan.mode not in (MigrationMode.CUT, MigrationMode.BOUNDARY):
+            found.append(Refusal(f"mode {plan.mode}", "this engine moves by cut or at the boundary"))
+        return found
