@@ -230,6 +230,50 @@ class ShareGroups:
         return Usage(cpu_s, periods, throttled, int(raw["throttled_time"]) / 1e9)
 
 
+class ClusterShares:
+    """The shares of all nodes of an embedded cluster. groups: of its run, or in one sentence why it has none."""
+
+    def __init__(self, groups: Groups | str, nodes: Iterable[str], say: Callable[[str], None] = _warn) -> None:
+        self.problem = ""
+        self._say = say
+        self._nodes: dict[str, ShareGroups] = {}
+        if isinstance(groups, str):
+            self._give_up(f"CPU shares are not enforced: {groups}")
+        else:
+            self._nodes = {name: ShareGroups(node_group(groups, name), self._give_up) for name in nodes}
+
+    def __enter__(self) -> "ClusterShares":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def hold(self, held: Mapping[Instance, tuple[str, Held]]) -> tuple[str, ...]:
+        """Instance -> its node, thread and share. Whoever is not named has no limit any more."""
+        lost = [f"{i}: there is no node {node!r}" for i, (node, _) in held.items() if node not in self._nodes]
+        if self.problem:
+            return ()
+        for name, shares in self._nodes.items():
+            lost += shares.hold({i: h for i, (node, h) in held.items() if node == name})
+        return tuple(lost)
+
+    def usage(self) -> dict[Instance, Usage]:
+        return {i: usage for shares in self._nodes.values() for i, usage in shares.usage().items()}
+
+    def release(self) -> None:
+        for shares in self._nodes.values():
+            shares.release()
+
+    def _give_up(self, sentence: str) -> None:
+        """On one node alone limits would only distort: without all of them there are none, and it is said once."""
+        if not self.problem:
+            self.problem = sentence
+            self._say(sentence)
+            for shares in self._nodes.values():
+                if not shares.problem:  # the one that speaks has let go of its own
+                    shares.release()
+
+
 def _threads(file: Path) -> list[int]:
     try:
         return [int(tid) for tid in file.read_text().split()]
