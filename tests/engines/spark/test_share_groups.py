@@ -162,6 +162,17 @@ def test_a_fence_may_be_lowered_and_raised_under_the_shares(groups: Groups) -> N
         assert shares.problem == ""
 
 
+def test_a_fence_that_is_lifted_for_a_while_can_be_put_back(groups: Groups) -> None:
+    node = node_group(groups, "node-1")
+    with Burner(groups, 1) as burner, ShareGroups(node, cores=0.3) as shares:
+        shares.hold({A: Held(burner.tids[0], 100.0)})
+        groups.lift("node-1")
+        shares.hold({A: Held(burner.tids[0], 90.0)})
+        groups.fence("node-1", 0.3)
+        assert shares.problem == ""
+        assert groups.limit("node-1") == pytest.approx(0.3)
+
+
 def test_threads_that_are_gone_or_of_somebody_else_are_left_alone(groups: Groups) -> None:
     node = node_group(groups, "node-1")
     here = threading.get_native_id()  # this test's own thread is not in the node's group
