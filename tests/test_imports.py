@@ -9,7 +9,8 @@ import barograph
 
 ROOT = Path(barograph.__file__).parent
 STAGES = {"forecast", "scale", "allot", "place", "migrate"}
-ABOVE = {"policies", "controller", "experiments", "cli", "dashboard"}
+LOOP = {"guards", "epochs", "loop", "loop_process", "priority", "rehearsal", "replay"}
+ABOVE = {"policies", "controller", "experiments", "cli", "dashboard"} | LOOP
 MODULES = sorted(ROOT.rglob("*.py"))
 
 
@@ -39,6 +40,8 @@ def forbidden(here: str) -> set[str]:
     if here == "engines":
         return STAGES | ABOVE
     if here in ("policies", "controller"):
+        return {"experiments", "cli", "dashboard"} | LOOP
+    if here in LOOP | {"history"}:
         return {"experiments", "cli", "dashboard"}
     return set()
 

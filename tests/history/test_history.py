@@ -64,8 +64,8 @@ def test_what_was_recorded_is_read_back(tmp_path: Path) -> None:
 
 def test_a_forecasts_error_is_told_when_its_cycle_has_been_seen(tmp_path: Path) -> None:
     made = decided()
-    history = recorder(tmp_path, horizon_cycles=2)
-    written = [history.record(cycle) for cycle in made]
+    history = recorder(tmp_path)
+    written = [history.record(cycle, horizon_cycles=2) for cycle in made]
     assert [len(e.errors) for e in written] == [0, 0, 3, 3, 3]
     error = next(e for e in written[4].errors if e.operator == "split")
     forecast = made[2].forecast.of("wc", "split")

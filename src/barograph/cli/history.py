@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -88,7 +89,7 @@ def _line(row: dict[str, Any]) -> str:
 @contextlib.contextmanager
 def still(folder: Path) -> Iterator[Path]:
     """The history as it is now, under other names, so that nothing vanishes while Spark reads it."""
-    with tempfile.TemporaryDirectory(prefix=".barograph-", dir=folder) as inside:
+    with tempfile.TemporaryDirectory(prefix="barograph-history-") as inside:
         view = Path(inside)
         known: set[int] = set()
         for _ in range(10):  # files are put together meanwhile; then we look again
@@ -97,12 +98,22 @@ def still(folder: Path) -> Iterator[Path]:
                     numbers = set(range(part.first, part.last + 1))
                     if not numbers <= known:
                         _drop_covered(view, numbers)
-                        os.link(part.path, view / part.path.name)
+                        _same(part.path, view / part.path.name)
                         known |= numbers
                 break
             except FileNotFoundError:
                 continue
         yield view
+
+
+def _same(source: Path, target: Path) -> None:
+    """Another name for the file, or, on another disk, a copy."""
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _drop_covered(view: Path, numbers: set[int]) -> None:

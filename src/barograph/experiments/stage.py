@@ -18,6 +18,7 @@ from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
+from barograph.engines.spark.share_groups import shares_of
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.supervise import Build, Supervised
 from barograph.engines.spark.supervisor import Supervisor
@@ -160,9 +161,8 @@ def open_stage(
         try:
             await_executors(spark, settings.nodes * settings.executors)
             hosts = settings.addresses()
-            shares = Shares(cluster.run.groups, settings.node_names(), print)
-            ending.callback(shares.release)
-            engine = SparkEngine(spark, {hosts[n.name]: n for n in settings.model_nodes()}, shares=shares)
+            shares = ending.enter_context(shares_of(cluster.run))
+            engine = SparkEngine(spark, {hosts[n.name]: n for n in settings.model_nodes()}, shares=Shares(shares))
             supervisor = Supervisor(spark, engine=engine)
             ending.callback(supervisor.close)
             yield Stage(cluster, spark, engine, supervisor)

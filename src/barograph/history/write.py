@@ -7,7 +7,6 @@ oldest entries go.
 import fcntl
 import os
 import time
-from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
@@ -25,14 +24,13 @@ MOST_MB = 512.0
 
 
 class Recorder:
-    """horizon_cycles: how far ahead forecasts look, so that their error is told when it is known."""
+    """Tells the error of a forecast when the cycle has come that it was made for."""
 
     def __init__(
         self,
         folder: Path,
         policy: str,
         mode: str,
-        horizon_cycles: int = 1,
         most_mb: float = MOST_MB,
         clock: Callable[[], float] = time.time,
         together: int = TOGETHER,
@@ -40,7 +38,8 @@ class Recorder:
         require_positive("the bound of a history, in MB", most_mb)
         self.folder, self.policy, self.mode = folder, policy, mode
         self._most_bytes, self._clock, self._together = most_mb * 1e6, clock, together
-        self._forecasts: deque[tuple[int, Cycle]] = deque(maxlen=max(1, horizon_cycles))
+        self._recorded = 0
+        self._forecasts: list[tuple[int, int, Cycle]] = []  # due in, made in, the cycle with it
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(folder)
@@ -55,14 +54,15 @@ class Recorder:
             down_s = max(0.0, clock() - last.wall_ms / 1000.0)
             self._append(self._entry(gap=Gap(down_s, "the controller was down")))
 
-    def record(self, cycle: Cycle) -> Entry:
-        """The cycle as it now is: with its outcome, if it was applied."""
-        errors: tuple[ForecastError, ...] = ()
-        if len(self._forecasts) == self._forecasts.maxlen:
-            errors = errors_of(*self._forecasts[0], cycle)
+    def record(self, cycle: Cycle, horizon_cycles: int = 1) -> Entry:
+        """The cycle as it now is: with its outcome, if it was applied. horizon_cycles: how far ahead it forecasts."""
+        self._recorded += 1
+        due = [(made_in, earlier) for due_in, made_in, earlier in self._forecasts if due_in == self._recorded]
+        errors = tuple(error for made_in, earlier in due for error in errors_of(made_in, earlier, cycle))
         entry = self._entry(cycle=cycle, errors=errors)
         self._append(entry)
-        self._forecasts.append((entry.number, cycle))
+        self._forecasts = [f for f in self._forecasts if f[0] > self._recorded]
+        self._forecasts.append((self._recorded + horizon_cycles, entry.number, cycle))
         return entry
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from barograph.engines.spark.fence import ENTER, Groups, make_groups, remove_groups
-from barograph.engines.spark.share_groups import ShareGroups, Usage, fence_of, node_group
+from barograph.engines.spark.share_groups import ClusterShares, ShareGroups, Usage, fence_of, node_group
 from barograph.engines.spark.share_writes import ALL, Held, NodeGroup
 from barograph.model import Instance
 
@@ -162,6 +162,17 @@ def test_a_fence_may_be_lowered_and_raised_under_the_shares(groups: Groups) -> N
         assert shares.problem == ""
 
 
+def test_a_fence_that_is_lifted_for_a_while_can_be_put_back(groups: Groups) -> None:
+    node = node_group(groups, "node-1")
+    with Burner(groups, 1) as burner, ShareGroups(node, cores=0.3) as shares:
+        shares.hold({A: Held(burner.tids[0], 100.0)})
+        groups.lift("node-1")
+        shares.hold({A: Held(burner.tids[0], 90.0)})
+        groups.fence("node-1", 0.3)
+        assert shares.problem == ""
+        assert groups.limit("node-1") == pytest.approx(0.3)
+
+
 def test_threads_that_are_gone_or_of_somebody_else_are_left_alone(groups: Groups) -> None:
     node = node_group(groups, "node-1")
     here = threading.get_native_id()  # this test's own thread is not in the node's group
@@ -209,4 +220,32 @@ def test_where_groups_cannot_be_written_it_is_said_once(tmp_path: Path, monkeypa
     assert "No such file" in said[0]
     assert shares.problem == said[0]
     assert shares.usage() == {}
+    shares.release()
+
+
+def test_a_cluster_holds_all_nodes_or_none(groups: Groups) -> None:
+    said: list[str] = []
+    node = node_group(groups, "node-1")
+    with Burner(groups, 1) as burner, ClusterShares(groups, ["node-1"], said.append) as shares:
+        here = ("node-1", Held(burner.tids[0], 10.0))
+        assert shares.hold({A: here, B: ("node-9", Held(burner.tids[0], 10.0))}) == (f"{B}: there is no node 'node-9'",)
+        assert set(shares.usage()) == {A}
+        assert threads_in(node.group(A) / "tasks") == {burner.tids[0]}
+        assert shares.hold({}) == ()
+        assert not (node.path / ALL).exists(), "who is not named has no limit any more"
+    with Burner(groups, 1) as burner, ClusterShares(groups, ["node-1", "node-2"], said.append) as shares:
+        # node-2 has no group: what node-1 has is let go
+        both = {A: ("node-1", Held(burner.tids[0], 10.0)), B: ("node-2", Held(burner.tids[0], 10.0))}
+        for _ in range(2):
+            shares.hold(both)
+        assert not (node.path / ALL).exists()
+        assert shares.usage() == {}
+        assert said == [shares.problem] and "node-2" in said[0]
+
+
+def test_a_cluster_without_groups_says_so_once() -> None:
+    said: list[str] = []
+    shares = ClusterShares("this machine has no cpu control groups", ["node-1"], said.append)
+    assert shares.hold({A: ("node-1", Held(1, 10.0))}) == ()
+    assert said == ["CPU shares are not enforced: this machine has no cpu control groups"] == [shares.problem]
     shares.release()

@@ -106,15 +106,15 @@ class SparkEngine:
             if self.shares is not None:
                 self.shares.hold(self._threads())
 
-    def _threads(self) -> dict[str, dict[Instance, int]]:
-        """Node -> instance -> its thread, of the present epochs."""
-        found: dict[str, dict[Instance, int]] = {}
+    def _threads(self) -> dict[Instance, tuple[str, int]]:
+        """Instance -> its node and its thread, of the present epochs."""
+        found: dict[Instance, tuple[str, int]] = {}
         for name in self.sight.topologies:
             epoch = self.sight.present(name)
             for instance, life in ({} if epoch is None else epoch.lives).items():
                 slot = self._slots.get(life.executor)
                 if slot is not None and life.ended_ms == 0:
-                    found.setdefault(slot.node, {})[instance] = life.tid
+                    found[instance] = (slot.node, life.tid)
         return found
 
     def _assign_slots(self, executors: tuple[Executor, ...]) -> None:

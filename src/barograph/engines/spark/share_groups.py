@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barograph.engines.spark.fence import PERIOD_US, Groups, accounts_of
+from barograph.engines.spark.runs import Run
 from barograph.engines.spark.share_writes import (
     ALL,
     Held,
@@ -70,11 +71,13 @@ class ShareGroups:
     """The groups of one node's instances. A context manager: everything is as before when it ends.
 
     say: gets the one sentence that is said where groups cannot be written. problem: that sentence; empty while all is
-    well.
+    well. cores: what the node has when it is fenced. A fence may be lifted for a while, and v1 would refuse to put it
+    back over a share that had grown beyond it meanwhile.
     """
 
-    def __init__(self, node: NodeGroup, say: Callable[[str], None] = _warn) -> None:
+    def __init__(self, node: NodeGroup, say: Callable[[str], None] = _warn, cores: float | None = None) -> None:
         self.node = node
+        self._cores = None if cores is None else Quota(round(cores * PERIOD_US), PERIOD_US)
         self.problem = ""
         self._say = say
         self._held: dict[Instance, Held] = {}
@@ -96,13 +99,14 @@ class ShareGroups:
             present = {i: h for i, h in held.items() if self._is_of_node(h.tid)}
             lost = [f"{i}: thread {h.tid} is not on this node" for i, h in held.items() if i not in present]
             self._held = present
-            self._attempt(lambda: self._write(fence_of(self.node)))
+            self._attempt(lambda: self._write(self._limit()))
             return tuple(lost)
 
     def refence(self, cpu: float) -> None:
         """Give the node another limit. v1 refuses one below that of a group inside it, so the order depends."""
         with self._lock:
             quota = Quota(round(cpu * PERIOD_US), PERIOD_US)
+            self._cores = quota
             groups = Groups(self.node.version, self.node.path.parent)
 
             def change() -> None:
@@ -142,6 +146,11 @@ class ShareGroups:
                     where = error.filename or self.node.path
                     self.problem = f"CPU shares are not enforced: {where}: {error.strerror or error}"
                     self._say(self.problem)
+
+    def _limit(self) -> Quota | None:
+        """The fence that holds, or the one that will again."""
+        fence, cores = fence_of(self.node), self._cores
+        return cores if fence is None or (cores is not None and fence.above(cores)) else fence
 
     def _write(self, fence: Quota | None) -> None:
         if not self._swept:
@@ -228,6 +237,65 @@ class ShareGroups:
         counted = self.node.account(instance) / "cpuacct.usage"
         cpu_s = int(counted.read_text()) / 1e9 if counted.exists() else None
         return Usage(cpu_s, periods, throttled, int(raw["throttled_time"]) / 1e9)
+
+
+class ClusterShares:
+    """The shares of all nodes of an embedded cluster. groups: of its run, or in one sentence why it has none.
+
+    cores: what each node has when it is fenced, None for all it can get.
+    """
+
+    def __init__(
+        self,
+        groups: Groups | str,
+        nodes: Iterable[str],
+        say: Callable[[str], None] = _warn,
+        cores: float | None = None,
+    ) -> None:
+        self.problem = ""
+        self._say = say
+        self._nodes: dict[str, ShareGroups] = {}
+        if isinstance(groups, str):
+            self._give_up(f"CPU shares are not enforced: {groups}")
+        else:
+            self._nodes = {name: ShareGroups(node_group(groups, name), self._give_up, cores) for name in nodes}
+
+    def __enter__(self) -> "ClusterShares":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def hold(self, held: Mapping[Instance, tuple[str, Held]]) -> tuple[str, ...]:
+        """Instance -> its node, thread and share. Whoever is not named has no limit any more."""
+        lost = [f"{i}: there is no node {node!r}" for i, (node, _) in held.items() if node not in self._nodes]
+        if self.problem:
+            return ()
+        for name, shares in self._nodes.items():
+            lost += shares.hold({i: h for i, (node, h) in held.items() if node == name})
+        return tuple(lost)
+
+    def usage(self) -> dict[Instance, Usage]:
+        return {i: usage for shares in self._nodes.values() for i, usage in shares.usage().items()}
+
+    def release(self) -> None:
+        for shares in self._nodes.values():
+            shares.release()
+
+    def _give_up(self, sentence: str) -> None:
+        """On one node alone limits would only distort: without all of them there are none, and it is said once."""
+        if not self.problem:
+            self.problem = sentence
+            self._say(sentence)
+            for shares in self._nodes.values():
+                if not shares.problem:  # the one that speaks has let go of its own
+                    shares.release()
+
+
+def shares_of(run: Run, say: Callable[[str], None] = _warn) -> ClusterShares:
+    """Of a cluster that runs."""
+    groups = run.groups if run.groups is not None else run.unfenced_because or "this cluster has no control groups"
+    return ClusterShares(groups, run.settings.node_names(), say, run.settings.node_cpu)
 
 
 def _threads(file: Path) -> list[int]:

@@ -1,0 +1,170 @@
+"""The loop: each cycle observe -> decide -> guard -> apply -> record, through any engine with the port's two methods.
+
+``controller.decide`` decides, guards hold back, the engine checks the plan against the cluster as it is now and refuses
+it whole if it cannot be; this only brings them together and keeps time. It holds nothing that the history does not: one
+that was killed goes on from what was recorded, and topologies go on with the last plan meanwhile.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+
+from barograph.controller import decide
+from barograph.engines.port import Engine
+from barograph.epochs import Quiet, Recovery, epoch_length, in_quiet_moments
+from barograph.guards import Act, Guards, acts_of, guard, remember
+from barograph.guards.acts import HOUR_S
+from barograph.history.read import changes_since, last_cycles
+from barograph.history.write import Recorder
+from barograph.model import BadInput, Cycle, Outcome, Plan, Refusal
+from barograph.model.checks import require_positive
+from barograph.policies import Policy
+
+MEMORY_CYCLES = 120  # more than any stage looks back
+# How long each step may take before who watches takes it for hanging. An engine's answers have limits of their own.
+OBSERVE_S, DECIDE_S, APPLY_S, WAKE_S = 45.0, 60.0, 360.0, 10.0
+LEARNED = 5  # so many of the last changes tell how long one takes
+
+
+class Mode(StrEnum):
+    """act: plans are applied. advise: all is computed and recorded, nothing is applied."""
+
+    ACT = "act"
+    ADVISE = "advise"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a loop runs. enforce: whether shares are written as limits."""
+
+    policy: Policy
+    cycle_s: float = 10.0
+    mode: Mode = Mode.ACT
+    enforce: bool = True
+    guards: Guards = field(default_factory=Guards)
+    quiet: Quiet = field(default_factory=Quiet)
+    recovery: Recovery = field(default_factory=Recovery)
+
+    def __post_init__(self) -> None:
+        require_positive("the cycle", self.cycle_s)
+
+
+class Loop:
+    """One controller. pace: told how long each topology's epochs should be, when that changes; None where nobody asks.
+
+    beat: called with what it is about to do and how long that may take, so that who watches knows work from hanging.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        recorder: Recorder | None = None,
+        pace: Callable[[Mapping[str, float]], None] | None = None,
+        beat: Callable[[str, float], None] = lambda _doing, _patience_s: None,
+    ) -> None:
+        self._engine, self.settings, self._recorder = engine, settings, recorder
+        self._pace, self._beat = pace, beat
+        self.history: list[Cycle] = []
+        self.acts: tuple[Act, ...] = ()
+        self.epochs_s: dict[str, float] = {}
+
+    def recall(self, folder: Path, wall_ms: int) -> None:
+        """Go on from a recorded history. wall_ms: now."""
+        try:
+            self.history = last_cycles(folder, MEMORY_CYCLES)
+        except BadInput:  # there is none yet
+            return
+        for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
+            self.acts = (*self.acts, *acts_of(cycle))
+
+    def turn(self) -> Cycle:
+        """One cycle."""
+        self._beat("observing", OBSERVE_S)
+        now = self._engine.observe()
+        if self.history and self.history[-1].snapshot.at_s >= now.at_s:
+            # The engine was started anew: its clock began again, and what was is no guide to what is.
+            self.history, self.acts = [], ()
+        self._beat("deciding", DECIDE_S)
+        policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
+        cycle = self._held_back(decide(policy, self.history, now))
+        cycle = self._with_epochs(cycle)
+        if self.settings.mode is Mode.ACT:
+            cycle = replace(cycle, outcome=self._applied(cycle.plan))
+        self._beat("recording", DECIDE_S)
+        self._remember(cycle)
+        if self._recorder is not None:
+            self._recorder.record(cycle, policy.horizon_cycles)
+        return cycle
+
+    def run(
+        self,
+        clock: Callable[[], float],
+        wait: Callable[[float], bool],
+        say: Callable[[str], None] = lambda _: None,
+        gone_s: float | None = None,
+    ) -> None:
+        """Turn after turn, on time, until ``wait`` says to stop or the engine is out of reach for ``gone_s``."""
+        due_s = seen_s = clock()
+        while True:
+            try:
+                self.turn()
+                seen_s = clock()
+            except (ConnectionError, TimeoutError) as error:
+                say(f"the engine is out of reach: {error}")
+                if gone_s is not None and clock() - seen_s >= gone_s:
+                    return
+            except BadInput as error:
+                say(f"a cycle was left out: {error}")
+            # A cycle that a slow change ran over is left out, not made up for.
+            cycle_s = self.settings.cycle_s
+            due_s += cycle_s * max(1, -int(-(clock() - due_s) // cycle_s))
+            self._beat("waiting", cycle_s + WAKE_S)
+            if wait(max(0.0, due_s - clock())):
+                return
+
+    def _held_back(self, cycle: Cycle) -> Cycle:
+        if not self.settings.enforce:
+            cycle = replace(cycle, plan=replace(cycle.plan, shares_pct={}))
+        guarded = guard(self.settings.guards, self.acts, self.history, cycle)
+        return in_quiet_moments(self.settings.quiet, self.history, guarded)
+
+    def _with_epochs(self, cycle: Cycle) -> Cycle:
+        """How long epochs should be, told when it changes; and recorded, with the reason."""
+        reasons = []
+        lengths = {}
+        for topology in cycle.snapshot.topologies:
+            present_s = self.epochs_s.get(topology.name)
+            found = epoch_length(cycle.snapshot, topology.name, self.settings.recovery, present_s)
+            lengths[topology.name] = found.seconds
+            if found.seconds != present_s:
+                reasons.append(found.reason)
+        if reasons and self.settings.mode is Mode.ACT and self._pace is not None and not self.settings.guards.frozen:
+            self._pace(lengths)
+        self.epochs_s = lengths
+        return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons)))
+
+    def _applied(self, plan: Plan) -> Outcome:
+        self._beat("applying", APPLY_S)
+        try:
+            return self._engine.apply(plan)
+        except (ConnectionError, TimeoutError) as error:
+            return Outcome(refused=(Refusal("the plan", f"nobody knows what became of it: {error}"),))
+        except (BadInput, RuntimeError) as error:
+            return Outcome(refused=(Refusal("the plan", f"the engine could not: {error}"),))
+
+    def _remember(self, cycle: Cycle) -> None:
+        self.acts = remember(self.acts, cycle)
+        self.history = [*self.history[-(MEMORY_CYCLES - 1) :], cycle]
+
+
+def horizon_cycles(settings: Settings, history: Sequence[Cycle]) -> int:
+    """How far ahead to forecast: what is decided now must do until it bites, which takes as long as it lately took."""
+    took = [
+        c.outcome.order_to_commit_s
+        for c in history
+        if c.outcome is not None and c.outcome.ok and c.outcome.order_to_commit_s is not None
+    ][-LEARNED:]
+    pause_s = max(took, default=0.0)
+    return settings.policy.horizon_cycles + int(pause_s / settings.cycle_s + 0.5)

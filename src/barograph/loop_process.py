@@ -1,0 +1,105 @@
+"""The controller's own process: ``python -m barograph.loop_process PARENT ORDERS``, a process id and JSON.
+
+It asks the driver at its socket, decides, and orders. Ending it in any way leaves the topologies as they are; who keeps
+it starts it again, and it goes on from its history. It ends by itself with the process that started it.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from barograph.beat import Beat, Keeper
+from barograph.engines.spark.client import RemoteEngine
+from barograph.guards import Guards
+from barograph.history.write import MOST_MB, Recorder
+from barograph.loop import Loop, Mode, Settings
+from barograph.model import BadInput
+from barograph.policies import DEFAULT, named, with_options
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a controller process is told. history, beat: a folder and a file. options: of the policy; guards: of those.
+
+    gone_s: it ends when the driver is out of reach for so long; None for never.
+    """
+
+    socket: str
+    history: str
+    beat: str
+    policy: str = DEFAULT
+    cycle_s: float = 10.0
+    mode: str = Mode.ACT.value
+    enforce: bool = True
+    options: Mapping[str, object] = field(default_factory=dict)
+    guards: Mapping[str, object] = field(default_factory=dict)
+    history_mb: float = MOST_MB
+    gone_s: float | None = 120.0
+
+    def settings(self) -> Settings:
+        """Checked before a process is started for them."""
+        if self.mode not in set(Mode):
+            raise BadInput(f"the mode must be one of {', '.join(Mode)}, not {self.mode!r}")
+        try:
+            guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
+        except TypeError as error:
+            raise BadInput(f"guards: {error}") from None
+        policy = with_options(named(self.policy), self.options)
+        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards)
+
+
+def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:
+    """Start a controller and keep it alive, from the process whose end it shares."""
+    orders.settings()
+    here = str(Path(__file__).parents[1])
+    known = os.environ.get("PYTHONPATH")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *([known] if known else [])])}
+    order = [sys.executable, "-m", "barograph.loop_process", str(os.getpid()), json.dumps(asdict(orders))]
+    return Keeper(order, Path(orders.beat), log, patience, env)
+
+
+def main(parent: int, orders: Orders) -> int:
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+    def wait(seconds: float) -> bool:
+        """Until it is time, or told to end, or the one who started us is gone."""
+        deadline_s = time.monotonic() + seconds
+        while not stop.is_set() and os.getppid() == parent:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            stop.wait(min(left_s, 1.0))
+        return True
+
+    beat = Beat(Path(orders.beat))
+    beat("starting", 60.0)
+    settings = orders.settings()
+    folder = Path(orders.history)
+    recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
+    engine = RemoteEngine(Path(orders.socket))
+    loop = Loop(engine, settings, recorder, beat=beat)
+    loop.recall(folder, round(time.time() * 1000))
+    loop.run(time.monotonic, wait, _say, orders.gone_s)
+    engine.close()
+    recorder.close()
+    return 0
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(int(sys.argv[1]), Orders(**json.loads(sys.argv[2]))))
+    except BadInput as error:
+        _say(str(error))
+        sys.exit(2)

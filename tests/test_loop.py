@@ -1,0 +1,219 @@
+"""The loop closed on the simulator: it acts, advises, is refused, loses its engine, and goes on from its history."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from barograph.engines.sim import Simulator, parse_scenario
+from barograph.guards import Guards
+from barograph.history import Recorder, cycles, entries, gaps
+from barograph.loop import Loop, Mode, Settings, horizon_cycles
+from barograph.model import BadInput, Outcome, Plan, Snapshot
+from barograph.policies import named
+from tests.cycles import remembered, word_count_cycles
+
+SCENARIO = """
+name = "loop"
+title = "a load that rises fivefold"
+duration_s = 600
+epoch_s = 20
+cycle_s = 5
+nodes = [{name = "n", count = 3, cpu_pct = 100, slots = 1, seats = 8, memory_mb = 8192}]
+[[topologies]]
+name = "t"
+operators = [
+  {name = "s", parallelism = 1, load = "ramp 0s=100 60s=500", cost_ms = 0.2},
+  {name = "k", parallelism = 2, cost_ms = 1},
+  {name = "c", parallelism = 2, cost_ms = 1, stateful = true, state_mb = 5},
+]
+edges = [{source = "s", target = "k"}, {source = "k", target = "c", grouping = "fields"}]
+"""
+
+
+class Timed:
+    """The simulator behind the port alone: time passes when somebody looks. Before ``apply`` something may happen."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.sim = Simulator(parse_scenario(SCENARIO, "loop"), seed=seed)
+        self.sim.start()
+        self.plans: list[Plan] = []
+        self.broken: Exception | None = None
+        self.accident = ""
+
+    def observe(self) -> Snapshot:
+        if self.broken is not None:
+            raise self.broken
+        self.sim.advance(5.0)
+        return self.sim.observe()
+
+    def apply(self, plan: Plan) -> Outcome:
+        self.plans.append(plan)
+        if self.accident:
+            self.sim.lose(self.accident, back_s=5.0)
+            self.accident = ""
+        return self.sim.apply(plan)
+
+
+def settings(**more: object) -> Settings:
+    return replace(Settings(named("adaptive"), cycle_s=5.0), **more)  # type: ignore[arg-type]  # by name
+
+
+def test_shares_follow_the_load_and_every_cycle_is_recorded(tmp_path: Path) -> None:
+    engine = Timed()
+    recorder = Recorder(tmp_path, "adaptive", "act", clock=lambda: 0.0)
+    loop = Loop(engine, settings(), recorder)
+    turns = [loop.turn() for _ in range(14)]
+    given = [sum(c.plan.shares_pct.values()) for c in turns]
+    assert given[-1] > 1.4 * given[1], "five times the load, on top of what every instance gets at least"
+    assert all(c.outcome is not None and c.outcome.ok for c in turns)
+    assert list(cycles(tmp_path)) == turns
+    assert [len(e.errors) for e in entries(tmp_path)][1:] == [3] * 13
+    assert engine.sim.grain.unaccounted(engine.sim.now_s) == 0
+
+
+def test_advice_changes_nothing(tmp_path: Path) -> None:
+    engine, alone = Timed(), Timed()
+    recorder = Recorder(tmp_path, "adaptive", "advise", clock=lambda: 0.0)
+    loop = Loop(engine, settings(mode=Mode.ADVISE), recorder)
+    turns = [loop.turn() for _ in range(6)]
+    looked = [alone.observe() for _ in range(6)]
+    assert engine.plans == []
+    assert [c.snapshot for c in turns] == looked, "the world is as if nobody had been there"
+    assert any(c.plan.shares_pct for c in turns)
+    assert all(e.cycle is not None and e.cycle.outcome is None and e.mode == "advise" for e in entries(tmp_path))
+
+
+def test_a_plan_from_an_older_state_is_refused_whole_and_the_next_one_is_not() -> None:
+    engine = Timed()
+    loop = Loop(engine, settings())
+    loop.turn()
+    shares = dict(engine.sim.shares_pct)
+    engine.accident = "n-3"
+    cycle = loop.turn()
+    assert cycle.outcome is not None and cycle.outcome.done == ()
+    (refusal,) = cycle.outcome.refused
+    assert refusal.what == "the plan" and "made from state" in refusal.reason
+    assert engine.sim.shares_pct == shares
+    again = loop.turn()
+    assert again.outcome is not None and again.outcome.ok
+    assert loop.acts == () or all(a.at_s != cycle.snapshot.at_s for a in loop.acts)
+
+
+def test_guards_are_in_the_loop_and_say_why() -> None:
+    loop = Loop(Timed(), settings(guards=Guards(frozen=True)))
+    cycle = loop.turn()
+    assert not cycle.plan.shares_pct and not cycle.plan.cuts
+    assert any("frozen" in r.why for r in cycle.plan.reasons)
+
+
+def test_without_enforcement_no_share_is_written() -> None:
+    loop = Loop(Timed(), settings(enforce=False))
+    assert all(not loop.turn().plan.shares_pct for _ in range(3))
+
+
+def test_one_that_was_killed_goes_on_from_its_history(tmp_path: Path) -> None:
+    engine = Timed()
+    first = Recorder(tmp_path, "adaptive", "act", clock=lambda: 100.0)
+    loop = Loop(engine, settings(), first)
+    for _ in range(6):
+        loop.turn()
+    first.close()
+    second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
+    again = Loop(engine, settings(), second)
+    again.recall(tmp_path, 130_000)
+    assert again.history == loop.history
+    assert again.acts == loop.acts
+    assert again.turn().snapshot.at_s > loop.history[-1].snapshot.at_s
+    assert [e.gap is not None for e in entries(tmp_path)] == [False] * 6 + [True, False]
+    assert gaps(tmp_path, most_cycles=1e9) == []
+    # An engine that was started anew is not judged by what another one did.
+    fresh = Loop(Timed(), settings())
+    fresh.history, fresh.acts = list(again.history), again.acts
+    fresh.turn()
+    assert len(fresh.history) == 1
+    nothing = Loop(Timed(), settings())
+    nothing.recall(tmp_path / "none", 0)
+    assert nothing.history == []
+
+
+class Time:
+    """A clock that goes on only while somebody waits."""
+
+    def __init__(self, turns: int) -> None:
+        self.now_s, self.left, self.waits = 0.0, turns, list[float]()
+
+    def clock(self) -> float:
+        return self.now_s
+
+    def wait(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        self.now_s += seconds
+        self.left -= 1
+        return self.left <= 0
+
+
+def test_an_engine_out_of_reach_is_waited_for_but_not_for_ever() -> None:
+    engine, time, said = Timed(), Time(3), list[str]()
+    loop = Loop(engine, settings())
+    loop.run(time.clock, time.wait, said.append)
+    assert time.waits == [5.0, 5.0, 5.0] and len(loop.history) == 3
+    engine.broken = ConnectionError("no driver answers")
+    loop.run(Time(2).clock, Time(2).wait, said.append, gone_s=0.0)
+    assert said == ["the engine is out of reach: no driver answers"]
+    engine.broken, time = BadInput("nonsense"), Time(2)
+    loop.run(time.clock, time.wait, said.append)
+    assert said[-1] == "a cycle was left out: nonsense"
+    engine.broken = None
+    time = Time(1)
+    loop.run(time.clock, time.wait)
+    assert len(loop.history) == 4
+
+
+class Failing(Timed):
+    def apply(self, plan: Plan) -> Outcome:
+        self.plans.append(plan)
+        raise (ConnectionError if len(self.plans) > 1 else RuntimeError)("oh")
+
+
+def test_an_engine_that_fails_is_a_refusal_that_is_recorded() -> None:
+    engine = Failing()
+    loop = Loop(engine, settings())
+    first = loop.turn()
+    second = loop.turn()
+    assert first.outcome is not None and second.outcome is not None
+    assert first.outcome.refused[0].reason == "the engine could not: oh"
+    assert second.outcome.refused[0].reason == "nobody knows what became of it: oh"
+
+
+def test_epochs_are_told_when_they_change() -> None:
+    told: list[Mapping[str, float]] = []
+    loop = Loop(Timed(), settings(), pace=told.append)
+    turns = [loop.turn() for _ in range(5)]
+    assert 1 <= len(told) < 5
+    assert set(told[0]) == {"t"} and 5.0 <= told[0]["t"] <= 300.0
+    assert any("epoch_s" in r.numbers for r in turns[0].plan.reasons)
+    advising: list[Mapping[str, float]] = []
+    Loop(Timed(), settings(mode=Mode.ADVISE), pace=advising.append).turn()
+    assert advising == []
+
+
+def test_forecasts_reach_as_far_as_changes_take() -> None:
+    snapshot = word_count_cycles()[0]
+
+    def took(seconds: float | None, ok: bool = True) -> list:  # type: ignore[type-arg]
+        outcome = Outcome(("all",), (), seconds) if ok else None
+        return [replace(remembered(snapshot), outcome=outcome)]
+
+    assert horizon_cycles(settings(), []) == 1
+    assert horizon_cycles(settings(), took(2.0)) == 1
+    assert horizon_cycles(settings(), took(3.0)) == 2
+    assert horizon_cycles(settings(), took(11.0) + took(None)) == 3
+    assert horizon_cycles(settings(), took(60.0) + took(1.0) * 5) == 1, "what was long ago is forgotten"
+    assert horizon_cycles(settings(), took(9.0, ok=False)) == 1
+
+
+def test_a_cycle_takes_time() -> None:
+    with pytest.raises(BadInput, match="the cycle must be above 0"):
+        settings(cycle_s=0.0)

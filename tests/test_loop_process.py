@@ -1,0 +1,169 @@
+"""The controller as a process beside a simulated cluster: killed or stopped, it comes back, and topologies go on."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barograph.beat import Beat, Keeper, last_sign
+from barograph.engines.sim import Simulator, parse_scenario
+from barograph.engines.spark.endpoint import Endpoint
+from barograph.engines.spark.processes import identify
+from barograph.history import entries, gaps
+from barograph.history.files import parts
+from barograph.loop_process import Orders, keep
+from barograph.model import BadInput, Plan
+from barograph.model.codec import from_json, to_json
+from tests.test_loop import SCENARIO
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
+
+
+class Cluster:
+    """A simulated cluster that lives by itself, served like a driver's: its time passes whether anybody asks or not."""
+
+    def __init__(self, folder: Path) -> None:
+        self.sim = Simulator(parse_scenario(SCENARIO, "loop"), seed=1)
+        self.sim.start()
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self.plans: list[Plan] = []
+        self.path = folder / "driver.sock"
+        self._endpoint = Endpoint(self.path, {"observe": self.observe, "apply": self.apply})
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
+
+    def observe(self, _: object) -> object:
+        with self._lock:
+            self.sim.advance(0.5)  # never nothing since the last look
+            return to_json(self.sim.observe())
+
+    def apply(self, body: object) -> object:
+        with self._lock:
+            self.plans.append(from_json(Plan, body))
+            return to_json(self.sim.apply(self.plans[-1]))
+
+    def _live(self) -> None:
+        while not self._stop.wait(0.05):
+            with self._lock:
+                self.sim.advance(0.25)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._endpoint.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o700)
+    found = Cluster(folder)
+    yield found
+    found.close()
+
+
+def orders(cluster: Cluster, folder: Path, **more: object) -> Orders:
+    fields = {"cycle_s": 0.3, "policy": "adaptive", **more}
+    return Orders(str(cluster.path), str(folder / "history"), str(folder / "beat"), **fields)  # type: ignore[arg-type]
+
+
+def recorded(folder: Path) -> int:
+    return max((p.last for p in parts(folder / "history")), default=0)
+
+
+def test_killed_and_stopped_it_comes_back_and_the_topologies_go_on(cluster: Cluster, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    # Signs of life come several times a second here, so patience may be short; while it starts it is not.
+    with keep(orders(cluster, tmp_path), log, patience=lambda s: 60.0 if s == 60.0 else 3.0) as keeper:
+        wait_until(lambda: recorded(tmp_path) >= 3)
+        keeper.process.send_signal(signal.SIGKILL)
+        wait_until(lambda: keeper.starts == 2)
+        before, at_s = recorded(tmp_path), cluster.sim.now_s
+        wait_until(lambda: cluster.sim.now_s > at_s + 1.0)  # rows flow although nobody steers
+        wait_until(lambda: recorded(tmp_path) >= before + 3)
+        stopped = keeper.process
+        stopped.send_signal(signal.SIGSTOP)
+        wait_until(lambda: keeper.starts == 3)
+        assert stopped.poll() is not None
+        before = recorded(tmp_path)
+        wait_until(lambda: recorded(tmp_path) >= before + 3)
+        last = keeper.process
+    assert last.poll() is not None
+    assert keeper.said[0] == "the controller ended with code -9"
+    assert keeper.said[1].startswith("the controller hung (")
+    found = list(entries(tmp_path / "history"))
+    assert sum(e.gap is not None for e in found) == 2
+    assert gaps(tmp_path / "history", most_cycles=1e9) == []
+    assert cluster.plans and all(p.version is not None for p in cluster.plans)
+    assert cluster.sim.grain.unaccounted(cluster.sim.now_s) == 0
+    assert log.read_text() == "", "nothing was worth complaining about"
+
+
+def test_it_advises_without_touching_anything(cluster: Cluster, tmp_path: Path) -> None:
+    with keep(orders(cluster, tmp_path, mode="advise")):
+        wait_until(lambda: recorded(tmp_path) >= 2)
+    assert cluster.plans == []
+    assert cluster.sim.version == 0
+
+
+def test_it_ends_with_the_one_who_started_it(cluster: Cluster, tmp_path: Path) -> None:
+    program = (
+        "import json, sys, time; from barograph.loop_process import Orders, keep\n"
+        "k = keep(Orders(**json.loads(sys.argv[1]))); print(k.process.pid, flush=True); time.sleep(600)\n"
+    )
+    told = {f: getattr(orders(cluster, tmp_path), f) for f in ("socket", "history", "beat", "cycle_s")}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", program, json.dumps(told)], stdout=subprocess.PIPE, env=env)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    wait_until(lambda: recorded(tmp_path) >= 1)
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    wait_until(lambda: identify(child) is None)
+
+
+def test_one_that_dies_at_once_is_not_started_all_the_time(tmp_path: Path) -> None:
+    with Keeper([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "beat") as keeper:
+        wait_until(lambda: len(keeper.said) >= 2)
+    assert keeper.said[:2] == ["the controller ended with code 3"] * 2
+    assert keeper.starts <= 5
+
+
+def test_a_sign_of_another_life_is_none(tmp_path: Path) -> None:
+    Beat(tmp_path / "beat")("working", 5.0)
+    found = last_sign(tmp_path / "beat", os.getpid())
+    assert found is not None and found.doing == "working" and found.patience_s == 5.0
+    assert last_sign(tmp_path / "beat", os.getpid() + 1) is None
+    (tmp_path / "beat").write_text("half")
+    assert last_sign(tmp_path / "beat", os.getpid()) is None
+
+
+WRONG = {
+    "no such policy": ({"policy": "luck"}, "there is no policy 'luck'"),
+    "no such mode": ({"mode": "dream"}, "the mode must be one of act, advise, not 'dream'"),
+    "no such guard": ({"guards": {"luck": 1}}, "guards: .*luck"),
+    "bad guard": ({"guards": {"cooldown_s": -1}}, "guards: cooldown_s must be a number"),
+    "no such option": ({"options": {"luck": 1}}, "has no option 'luck'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_orders_that_make_no_sense_start_nothing(case: str, tmp_path: Path) -> None:
+    fields, sentence = WRONG[case]
+    with pytest.raises(BadInput, match=sentence):
+        keep(Orders("s", str(tmp_path / "h"), str(tmp_path / "b"), **fields))  # type: ignore[arg-type]  # that is it
+    assert list(tmp_path.iterdir()) == []
