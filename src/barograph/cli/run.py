@@ -27,6 +27,7 @@ import json
 import sys
 from pathlib import Path
 
+from barograph.cli.options import parse_options
 from barograph.model import BadInput, Load
 from barograph.model.load import parse_duration_s
 
@@ -53,6 +54,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--in-flight", default="0.2s", help="how long what waits before an instance may take it; 0s: any (%(default)s)"
     )
+    parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
+    parser.add_argument("--cycle", default="2s", help="how often the policy decides (default %(default)s)")
+    parser.add_argument(
+        "--mode", choices=("act", "advise"), default="act", help="advise: decide, record, change nothing"
+    )
+    parser.add_argument("--enforce", choices=("on", "off"), default="on", help="hold instances to their CPU shares")
+    parser.add_argument("--history", type=Path, help="a folder for what was seen and decided (default: not kept)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
 
 
@@ -69,9 +78,17 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.live import Table
     from barograph.experiments.relay import run_it
     from barograph.experiments.run import RunSettings
+    from barograph.experiments.steering import Steering
     from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount
 
+    steering = None
+    if args.policy is not None:
+        options = parse_options(args.option)
+        enforce = args.enforce == "on"
+        steering = Steering(args.policy, parse_duration_s(args.cycle), args.mode, enforce, options, args.history)
+    elif args.option:
+        raise BadInput("--option is of a policy: say which with --policy")
     settings = RunSettings(
         load=load,
         seconds=args.seconds,
@@ -84,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
         drain_s=drain_s,
         timeout_s=timeout_s,
         in_flight_s=in_flight_s,
+        steering=steering,
     )
     table = Table(sys.stderr)
     try:

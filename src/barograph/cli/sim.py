@@ -13,11 +13,11 @@ import argparse
 import json
 import sys
 import time
-import tomllib
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from barograph.cli.options import parse_options
 from barograph.engines.sim import Result, find, read_calibration, shipped
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             scenario,
             args.policy,
             int(args.seed),
-            options=_options(args.option),
+            options=parse_options(args.option),
             calibration=calibration,
             grain=args.grain,
             keep=keep,
@@ -74,18 +74,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         _table(args.policy, found, wall_s)
     return 0
-
-
-def _options(texts: list[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for text in texts:
-        name, sign, value = text.partition("=")
-        require(bool(name and sign), f"--option {text!r} is not NAME=VALUE")
-        try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[name] = value
-    return found
 
 
 def _table(policy: str, found: Result, wall_s: float) -> None:

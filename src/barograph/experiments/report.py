@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 from barograph.engines.latency import Histogram
 from barograph.experiments.repeats import RestartReport
+from barograph.experiments.steering import Steered
 from barograph.experiments.verdict import Verdict
 
 CLOCKS = ("due", "read")
@@ -38,6 +39,7 @@ class RunReport:
     output_rows: int
     latency: dict[str, Histogram]
     timeout_s: float
+    steered: Steered | None = None
 
     @property
     def late_rows(self) -> int:
@@ -80,6 +82,7 @@ class RunReport:
             "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
+            **({"policy": "even"} if self.steered is None else self.steered.to_json()),
         }
 
     def summary(self) -> str:
@@ -105,6 +108,11 @@ class RunReport:
         for r in self.restarts:
             again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
+        if (s := self.steered) is not None:
+            lines.append(
+                f"policy  {s.policy}: {s.cpu_allotted_s:,.1f} core-s allotted, {s.cpu_used_s:,.1f} used; "
+                f"{s.nodes_mean:.1f} nodes on the mean, {s.nodes_max} at most; {s.moves} moves, {s.rescales} rescales"
+            )
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
 

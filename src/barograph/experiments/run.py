@@ -6,9 +6,9 @@ It decides no placement of its own: the first one is the policy's, the rest are 
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +24,8 @@ from barograph.engines.spark.java import find_java
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.share_groups import shares_of
+from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.supervise import Restart, Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.actions import Action, Blow, check_actions, plan_of
@@ -33,6 +35,7 @@ from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place, open_place
 from barograph.experiments.repeats import RestartReport, first_time_output
 from barograph.experiments.report import CLOCKS, ActionReport, RunReport
+from barograph.experiments.steering import Steered, Steering, read_steered
 from barograph.experiments.verdict import judge
 from barograph.experiments.warm import RunFailed, require_alive, warm_up
 from barograph.model import (
@@ -63,6 +66,7 @@ class RunSettings:
     """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
 
     timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
+    steering: the policy that steers it; None leaves everything where ``even`` first put it.
     journal: where it notes what must outlive its driver; one that is not empty is gone on with.
     """
 
@@ -78,6 +82,7 @@ class RunSettings:
     drain_s: float = 120.0
     timeout_s: float = MESSAGE_TIMEOUT_S
     in_flight_s: float = IN_FLIGHT_MS / 1000
+    steering: Steering | None = None
     journal: Path | None = None
 
     def __post_init__(self) -> None:
@@ -155,7 +160,12 @@ def run(
         spark = open_session("barograph run", plugin_settings(), place.conf, bounded)
         ending.callback(spark.stop)
         await_executors(spark, place.executors())
-        supervisor = Supervisor(spark, place.nodes)
+        shares = None
+        if settings.steering is not None and settings.steering.enforce:
+            shares = Shares(ending.enter_context(shares_of(place.run, say)))
+        supervisor = Supervisor(
+            spark, engine=SparkEngine(spark, place.nodes, timeout_s=settings.timeout_s, shares=shares)
+        )
         ending.callback(supervisor.close)
         supervisor.serve()
         journal = Journal(settings.journal)
@@ -194,17 +204,37 @@ class _Run:
         self.committed_before = 0  # rows that were committed when the present life of the query began
         self.life = ""
         self.notes: list[str] = []
+        self.steered: Steered | None = None
 
     def whole(self) -> RunReport:
         query = self._start()
         try:
             self._await_first_epoch(query)
             self.place.fence()
-            self._watch(query)
+            with self._steered():
+                self._watch(query)
             undrained = self._drain(query)
         finally:
             query.stop()
         return self._judge(undrained, query)
+
+    @contextmanager
+    def _steered(self) -> Iterator[None]:
+        """While this lasts a controller process acts, where the run is steered by a policy."""
+        steering, endpoint = self.settings.steering, self.supervisor.endpoint
+        if steering is None or endpoint is None:
+            yield
+            return
+        with tempfile.TemporaryDirectory(prefix="barograph-steering-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            self.say(f"steered by {steering.policy}")
+            keeper = steering.start(endpoint.path, folder)
+            try:
+                yield
+            finally:
+                keeper.close()
+                history = Path(steering.orders(endpoint.path, folder).history)
+                self.steered = read_steered(steering, history, self.start_ms, keeper)
 
     def _replay(self) -> Replay:
         return Replay(
@@ -309,7 +339,7 @@ class _Run:
         return self.committed_before + sum(life.rows_read for life in lives)
 
     def _tell(self, read_before: int) -> int:
-        now: Snapshot = self.engine.observe()
+        now = self._look()
         at_s = self.load_s()
         read = self.rows_read()
         due = int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
@@ -329,6 +359,13 @@ class _Run:
             )
         )  # fmt: skip
         return read
+
+    def _look(self) -> Snapshot:
+        """Who observes takes what was counted; where a controller does, what it last saw is shown."""
+        if self.settings.steering is None:
+            return self.engine.observe()
+        self.engine.refresh()
+        return self.engine.last or self.engine.observe()
 
     def _latency(self) -> dict[str, Histogram]:
         return {clock: self.engine.latency(self.topology.name, clock) for clock in CLOCKS}
@@ -378,7 +415,7 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s,
+            self.journal.latency, self.settings.timeout_s, self.steered,
         )  # fmt: skip
 
     def _restart(self, restart: Restart) -> RestartReport:

@@ -1,0 +1,19 @@
+"""Options of a policy as they are written on the command line."""
+
+import tomllib
+from collections.abc import Iterable
+
+from barograph.model.checks import require
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, object]:
+    """``theta_pct=10`` as a name and a value: a number or a truth value where it is one, else the text itself."""
+    found: dict[str, object] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        require(bool(name and sign), f"--option {text!r} is not NAME=VALUE")
+        try:
+            found[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = value
+    return found

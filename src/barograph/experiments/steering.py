@@ -1,0 +1,101 @@
+"""A run that is steered: the controller process beside it, and what the history says it decided. It decides nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from barograph.beat import Keeper
+from barograph.history.read import require_history, rows
+from barograph.loop_process import Orders, keep
+from barograph.model import BadInput
+from barograph.model.checks import require_positive
+
+
+@dataclass(frozen=True)
+class Steering:
+    """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run."""
+
+    policy: str
+    cycle_s: float = 2.0
+    mode: str = "act"
+    enforce: bool = True
+    options: Mapping[str, object] = field(default_factory=dict)
+    history: Path | None = None
+
+    def __post_init__(self) -> None:
+        require_positive("cycle", self.cycle_s)
+        self.orders(Path(), Path()).settings()  # an unknown policy or option is told before anything is started
+
+    def orders(self, socket: Path, folder: Path) -> Orders:
+        return Orders(
+            str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
+            self.mode, self.enforce, dict(self.options),
+        )  # fmt: skip
+
+    def start(self, socket: Path, folder: Path) -> Keeper:
+        return keep(self.orders(socket, folder), folder / "controller.log")
+
+
+@dataclass(frozen=True)
+class Steered:
+    """What a controller did in a run. cpu: core-seconds. decisions: cycles that changed something or were refused."""
+
+    policy: str
+    cpu_allotted_s: float
+    cpu_used_s: float
+    nodes_mean: float
+    nodes_max: int
+    moves: int
+    rescales: int
+    decisions: tuple[dict[str, object], ...]
+    controller_starts: int
+    said: tuple[str, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "policy": self.policy,
+            "cpu_core_s": {"allotted": round(self.cpu_allotted_s, 2), "used": round(self.cpu_used_s, 2)},
+            "nodes_used": {"mean": round(self.nodes_mean, 2), "max": self.nodes_max},
+            "moves": self.moves,
+            "rescales": self.rescales,
+            "decisions": list(self.decisions),
+            "controller": {"starts": self.controller_starts, "said": list(self.said)},
+        }
+
+
+def read_steered(steering: Steering, folder: Path, start_ms: int, keeper: Keeper) -> Steered:
+    """From the history, once the controller has ended. Times are since the load's start."""
+    wanted = (
+        "wall_ms", "kind", "cycle_s", "cpu_allotted_pct", "cpu_used_s", "nodes_used", "changed", "moves", "rescales",
+        "reasons", "done", "refused", "order_to_commit_s",
+    )  # fmt: skip
+    try:
+        require_history(folder)
+        found = [r for r in rows(folder, wanted) if r["kind"] == "cycle"]
+    except BadInput:
+        found = []  # it never got to its first cycle; what it said tells why
+    nodes = [r["nodes_used"] for r in found if r["nodes_used"] is not None]
+    return Steered(
+        steering.policy,
+        sum((r["cpu_allotted_pct"] or 0.0) * r["cycle_s"] / 100 for r in found),
+        sum(r["cpu_used_s"] or 0.0 for r in found),
+        sum(nodes) / len(nodes) if nodes else 0.0,
+        max(nodes, default=0),
+        sum(len(r["moves"] or ()) for r in found if not r["refused"]),
+        sum(len(r["rescales"] or ()) for r in found if not r["refused"]),
+        tuple(_decision(r, start_ms) for r in found if r["changed"] or r["refused"] or r["done"]),
+        keeper.starts,
+        tuple(keeper.said),
+    )
+
+
+def _decision(row: Mapping[str, Any], start_ms: int) -> dict[str, object]:
+    refused = [f"{r['what']}: {r['reason']}" for r in row["refused"] or ()]
+    return {
+        "at_s": round((row["wall_ms"] - start_ms) / 1000, 1),
+        "what": list(row["done"] or ()) or [f"{m['instance']} to {m['target']}" for m in row["moves"] or ()],
+        "why": [f"{r['about']}: {r['why']}" for r in row["reasons"] or ()] + refused,
+        "ok": not refused,
+        "pause_s": row["order_to_commit_s"],
+    }
