@@ -38,7 +38,9 @@ object Credit {
   val MomentNs = 1000000L
   /** A receiver's last word: it has taken all that this sender sent, and says nothing more. */
   val Enough: Int = Int.MinValue
-  private val CheckNs = 5000000L
+  private val CheckNs = 2000000L
+  private val PressedMs = 50L
+  private val CalmGrants = 16
   private val StrangerNs = 2000000000L
   val MostRows: Long = 1L << 24
 
@@ -68,12 +70,20 @@ final class Credit private (
   private val seen = new Array[Long](receivers)
   private val enough = new AtomicLongArray(receivers)
   @volatile private var waiting: Thread = _
+  // Whether receivers are behind. Then nobody waits for a half-filled buffer, and full ones cost less.
+  @volatile private var pressed = false
+  @volatile private var calmGrants = 0
+  private val calmMs = SparkEnv.get.conf.getLong("spark.shuffle.streaming.networkBufferMaxWaitTimeMs", 50L)
 
   override def receive(client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
     decoded(message.duplicate()) match {
       case grant: CreditControlMessage if grant.numMessages < 0 =>
         if (grant.numMessages == Credit.Enough) enough.set(grant.shuffleReaderId, 1L)
-        else granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
+        else {
+          granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
+          calmGrants += 1
+          if (pressed && calmGrants > Credit.CalmGrants * receivers) press(false)
+        }
         val thread = waiting
         if (thread != null) LockSupport.unpark(thread)
       case _ => super.receive(client, message, callback)
@@ -91,10 +101,15 @@ final class Credit private (
       meter.blockedBegins()
       waiting = Thread.currentThread()
       try {
-        StreamingInternals.flush(writer) // what waits in buffers is what the receiver waits for
+        calmGrants = 0
+        if (!pressed) press(true)
         val sinceNs = System.nanoTime()
+        var turns = 0
         while (sent >= granted.get(receiver)) {
           pause()
+          turns += 1
+          // What the receiver waits for may be what waits in our buffers.
+          if (turns == 1 && sent >= granted.get(receiver)) StreamingInternals.flush(writer)
           // A receiver of ours grants as soon as it is connected. One that does not knows no credit, and is sent all.
           if (granted.get(receiver) == 0L && futureClients(receiver).isDone && System.nanoTime() - sinceNs > Credit.StrangerNs)
             granted.set(receiver, Long.MaxValue / 2)
@@ -116,6 +131,11 @@ final class Credit private (
   private def hasEnough(receiver: Int): Boolean = enough.get(receiver) == 1L || {
     val client = futureClients(receiver)
     client.isDone && !client.isCompletedExceptionally && !client.join().isActive
+  }
+
+  private def press(on: Boolean): Unit = {
+    pressed = on
+    StreamingInternals.flushEvery(writer, if (on) Math.max(calmMs, Credit.PressedMs) else calmMs)
   }
 
   private def pause(): Unit = {

@@ -27,6 +27,15 @@ package org.apache.spark.shuffle.streaming.barograph {
 
     /** Send what waits in half-filled buffers. */
     def flush(writer: StreamingShuffleWriter[_, _]): Unit = writer.shards.foreach(_.send())
+
+    /** How long a half-filled buffer may wait. Spark's writer looks at it anew each time it has waited. */
+    def flushEvery(writer: StreamingShuffleWriter[_, _], ms: Long): Unit = waitField.setLong(writer, ms)
+
+    private lazy val waitField = {
+      val field = classOf[StreamingShuffleWriter[_, _]].getDeclaredField("MAX_BUFFERING_TIME_MS")
+      field.setAccessible(true)
+      field
+    }
   }
 }
 
