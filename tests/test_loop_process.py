@@ -14,17 +14,19 @@ import pytest
 
 from barograph.beat import Beat, Keeper, last_sign
 from barograph.engines.sim import Simulator, parse_scenario
+from barograph.engines.spark.client import RemoteEngine
 from barograph.engines.spark.endpoint import Endpoint
 from barograph.engines.spark.processes import identify
 from barograph.history import entries, gaps
 from barograph.history.files import parts
-from barograph.loop_process import Orders, keep
+from barograph.loop import DECIDE_S
+from barograph.loop_process import Orders, Pace, keep
 from barograph.model import BadInput, Plan
 from barograph.model.codec import from_json, to_json
 from tests.test_loop import SCENARIO
 
 
-def wait_until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "it did not come about"
@@ -41,7 +43,9 @@ class Cluster:
         self._stop = threading.Event()
         self.plans: list[Plan] = []
         self.path = folder / "driver.sock"
-        self._endpoint = Endpoint(self.path, {"observe": self.observe, "apply": self.apply})
+        self.paces: list[object] = []
+        verbs = {"observe": self.observe, "apply": self.apply, "pace": self.paces.append}
+        self._endpoint = Endpoint(self.path, verbs)
         self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
 
@@ -86,27 +90,28 @@ def recorded(folder: Path) -> int:
 
 def test_killed_and_stopped_it_comes_back_and_the_topologies_go_on(cluster: Cluster, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    # Signs of life come several times a second here, so patience may be short; while it starts it is not.
-    with keep(orders(cluster, tmp_path), log, patience=lambda s: 60.0 if s == 60.0 else 3.0) as keeper:
+    # Signs of life come several times a second here, so patience may be shorter than a controller's own.
+    with keep(orders(cluster, tmp_path), log, patience=lambda s: min(s, 60.0 if s == DECIDE_S else 8.0)) as keeper:
         wait_until(lambda: recorded(tmp_path) >= 3)
+        starts = keeper.starts
         keeper.process.send_signal(signal.SIGKILL)
-        wait_until(lambda: keeper.starts == 2)
+        wait_until(lambda: keeper.starts > starts)
         before, at_s = recorded(tmp_path), cluster.sim.now_s
         wait_until(lambda: cluster.sim.now_s > at_s + 1.0)  # rows flow although nobody steers
         wait_until(lambda: recorded(tmp_path) >= before + 3)
-        stopped = keeper.process
+        starts, stopped = keeper.starts, keeper.process
         stopped.send_signal(signal.SIGSTOP)
-        wait_until(lambda: keeper.starts == 3)
+        wait_until(lambda: keeper.starts > starts)
         assert stopped.poll() is not None
         before = recorded(tmp_path)
         wait_until(lambda: recorded(tmp_path) >= before + 3)
-        last = keeper.process
-    assert last.poll() is not None
-    assert keeper.said[0] == "the controller ended with code -9"
-    assert keeper.said[1].startswith("the controller hung (")
+    assert keeper.process.poll() is not None
+    assert "the controller ended with code -9" in keeper.said
+    assert any(said.startswith("the controller hung (") for said in keeper.said)
     found = list(entries(tmp_path / "history"))
-    assert sum(e.gap is not None for e in found) == 2
+    assert 2 <= sum(e.gap is not None for e in found) < keeper.starts
     assert gaps(tmp_path / "history", most_cycles=1e9) == []
+    assert cluster.paces and set(cluster.paces[0]) == {"t"}  # type: ignore[call-overload]  # a JSON object
     assert cluster.plans and all(p.version is not None for p in cluster.plans)
     assert cluster.sim.grain.unaccounted(cluster.sim.now_s) == 0
     assert log.read_text() == "", "nothing was worth complaining about"
@@ -115,7 +120,7 @@ def test_killed_and_stopped_it_comes_back_and_the_topologies_go_on(cluster: Clus
 def test_it_advises_without_touching_anything(cluster: Cluster, tmp_path: Path) -> None:
     with keep(orders(cluster, tmp_path, mode="advise")):
         wait_until(lambda: recorded(tmp_path) >= 2)
-    assert cluster.plans == []
+    assert cluster.plans == [] and cluster.paces == []
     assert cluster.sim.version == 0
 
 
@@ -134,6 +139,19 @@ def test_it_ends_with_the_one_who_started_it(cluster: Cluster, tmp_path: Path) -
     parent.wait()
     parent.stdout.close()
     wait_until(lambda: identify(child) is None)
+
+
+def test_a_driver_that_sets_no_epochs_is_asked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path.chmod(0o700)
+    asked: list[object] = []
+    endpoint = Endpoint(tmp_path / "s", {"observe": asked.append})
+    engine = RemoteEngine(tmp_path / "s")
+    pace = Pace(engine)
+    pace({"t": 30.0})
+    pace({"t": 20.0})
+    assert capsys.readouterr().err == "epochs keep their length: there is no verb 'pace'; there are observe\n"
+    engine.close()
+    endpoint.close()
 
 
 def test_one_that_dies_at_once_is_not_started_all_the_time(tmp_path: Path) -> None:

@@ -84,12 +84,28 @@ def main(parent: int, orders: Orders) -> int:
     folder = Path(orders.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
     engine = RemoteEngine(Path(orders.socket))
-    loop = Loop(engine, settings, recorder, beat=beat)
+    loop = Loop(engine, settings, recorder, Pace(engine), beat)
     loop.recall(folder, round(time.time() * 1000))
     loop.run(time.monotonic, wait, _say, orders.gone_s)
     engine.close()
     recorder.close()
     return 0
+
+
+class Pace:
+    """Tells the driver how long epochs should be; one that has no verb for it is asked once and left in peace."""
+
+    def __init__(self, engine: RemoteEngine) -> None:
+        self._engine: RemoteEngine | None = engine
+
+    def __call__(self, epochs_s: Mapping[str, float]) -> None:
+        if self._engine is None:
+            return
+        try:
+            self._engine.ask("pace", dict(epochs_s))
+        except BadInput as error:
+            self._engine = None
+            _say(f"epochs keep their length: {error}")
 
 
 def _say(sentence: str) -> None:

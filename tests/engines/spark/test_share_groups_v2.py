@@ -30,6 +30,8 @@ PACKAGES = ("qemu-system-x86", "linux-image-cloud-amd64", "busybox-static")
 NOT_NEEDED = ("systemd", "libsystemd", "libpam", "libnss", "udev", "libudev", "initramfs", "klibc", "libklibc", "kmod",
               "linux-base")  # fmt: skip
 BOOT_S = 540.0
+BOOTS = 3
+STALL_S = 0.15  # the guest looks every 0.05 s
 GUEST = Path(__file__).with_name("v2_guest.py")
 MODULES = ("encodings.ascii", "encodings.latin_1", "encodings.utf_8", "hashlib", "json", "os", "pathlib", "re", "runpy",
            "subprocess", "sys", "threading", "time", "typing", "zipimport")  # fmt: skip
@@ -144,10 +146,20 @@ def test_the_list_holds_threads_on_a_v2_kernel(machine: Path, tmp_path: Path) ->
         "writes": [[str(path), content] for path, content in writes(NODE, before, Written())],
         "gone": [str(path) for path in gone(NODE, before, Written())],
     }
-    found = boot(machine, {"turns": turns, "end": end}, tmp_path)
-    assert "error" not in found, found["error"]
-    assert found["type"] == "domain threaded"
-    assert found["held"] == [True, True]
+    for _ in range(BOOTS):
+        found = boot(machine, {"turns": turns, "end": end}, tmp_path)
+        print(json.dumps(found))  # noqa: T201  # shown when the test fails
+        assert "error" not in found, found["error"]
+        assert found["type"] == "domain threaded"
+        assert found["held"] == [True, True]
+        assert found["back"], "threads did not go back to the node's group"
+        assert found["left"] == []
+        stalled_s = max(turn["stalled_s"] for turn in found["turns"])
+        if stalled_s < STALL_S:
+            break
+    else:
+        # The guest takes time in which the host did not run it for time its threads ran, and they pay for it later.
+        pytest.skip(f"all writes were taken, but the host let the guest stand for {stalled_s:.1f} s: no usage to judge")
     for turn, quotas_us in zip(found["turns"], ((2_000, 4_000), (5_000, 1_000)), strict=True):
         used = 0
         for instance, quota_us in zip((A, B), quotas_us, strict=True):
@@ -159,5 +171,3 @@ def test_the_list_holds_threads_on_a_v2_kernel(machine: Path, tmp_path: Path) ->
             assert moved["usage_usec"] < 2.0 * (moved["nr_periods"] + 2) * quota_us
             used += moved["usage_usec"]
         assert turn["other_usec"] > 0.2 * used, "the thread beside the instances starves"
-    assert found["back"], "threads did not go back to the node's group"
-    assert found["left"] == []

@@ -61,15 +61,22 @@ def stat(group: str) -> dict[str, int]:
 
 
 def watch(groups: list[str], other: Path) -> dict[str, Any]:
-    """How cpu.stat of each group moves until each was held back often enough, and what a thread beside them got."""
+    """How cpu.stat of each group moves until each was held back often enough, and what a thread beside them got.
+
+    stalled_s: the longest that this program, which nothing limits, did not get to look: then the host was too busy.
+    """
     before, mine = {g: stat(g) for g in groups}, int(other.read_text().split()[0])
     deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
+    looked, stalled = time.monotonic(), 0.0
+    while looked < deadline:
+        looked, before_that = time.monotonic(), looked
+        stalled = max(stalled, looked - before_that)
         now = {g: stat(g) for g in groups}
         if all(now[g]["nr_throttled"] - before[g]["nr_throttled"] >= THROTTLED for g in groups):
             break
         time.sleep(0.05)
     found: dict[str, Any] = {g: {k: now[g][k] - before[g][k] for k in now[g]} for g in groups}
+    found["stalled_s"] = stalled
     found["other_usec"] = (int(other.read_text().split()[0]) - mine) // 1000
     return found
 
