@@ -270,28 +270,28 @@ def test_orders_are_heard_by_all_within_a_moment(stage: Stage) -> None:
 
 
 def test_a_share_bites_at_once_and_in_the_next_epochs(stage: Stage) -> None:
-    """An instance that could use a core gets a fifth of one, keeps it through a cut, and is let go again."""
+    """An instance that could use a core gets a twentieth of one, also after a cut, and is let go again."""
     if stage.engine.shares is None or stage.engine.shares.problem:
         pytest.skip("control groups cannot be written here")
     with stage.wordcount("shared", rate=1_000_000) as counting:
         who = Instance("shared", "split", 0)
 
         def cpu_pct() -> float:
-            """Over a second, by the thread's own clock as the engine tells it."""
+            """Over some seconds, by the thread's own clock as the engine tells it."""
             stage.engine.observe()
             start = time.monotonic()
             counting.settle(lambda: time.monotonic() > start + 3.0)
             seen = stage.engine.observe()
             return 100 * seen.metrics.row(who).cpu_s / seen.cycle_s
 
-        assert cpu_pct() > 25
-        outcome = stage.engine.apply(Plan(shares_pct={who: 10.0}))
+        assert cpu_pct() > 12
+        outcome = stage.engine.apply(Plan(shares_pct={who: 5.0}))
         assert outcome.ok, outcome.refused
         assert outcome.order_to_commit_s is None
-        assert cpu_pct() < 14
+        assert cpu_pct() < 9
         assert stage.engine.shares.usage()[who].throttled > 0
         assert stage.engine.apply(Plan(cuts=("shared",))).ok
-        assert cpu_pct() < 14
+        assert cpu_pct() < 9
         assert stage.engine.apply(Plan(shares_pct={who: 100.0})).ok
-        assert cpu_pct() > 25
+        assert cpu_pct() > 12
         assert counting.verdict().exact
