@@ -26,6 +26,7 @@ PAIRS = 8
 WARM_TURNS = 4
 SPARKS_OWN = {
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "50",
+    "spark.shuffle.streaming.networkBufferSize": str(32 << 10),
     "spark.shuffle.streaming.readerMaxMemory": str(32 << 20),
     "spark.shuffle.streaming.writerMaxMemory": str(32 << 20),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false",
