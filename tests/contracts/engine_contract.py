@@ -202,7 +202,7 @@ class EngineContract(ABC):
         plan = Plan(
             Placement({who: elsewhere(before, who)}),
             (Rescale(TOPOLOGY, "split", 3),),
-            self.shares({instance("split", 0): 80.0}),
+            self.shares({instance("split", 0): 60.0}),
         )
         assert engine.apply(plan).ok
         once = self.settle(engine, lambda s: parallelism(s)["split"] == 3)
@@ -267,7 +267,7 @@ class EngineContract(ABC):
         target = elsewhere(before, instance("count", 0))
         steps = [
             Plan(Placement({instance("count", 0): target}), (Rescale(TOPOLOGY, "split", 4),)),
-            Plan(cuts=(TOPOLOGY,), shares_pct=self.shares({instance("count", 1): 70.0})),
+            Plan(cuts=(TOPOLOGY,), shares_pct=self.shares({instance("count", 1): 50.0})),
             Plan(Placement({instance("split", 3): Slot("node-1")}), mode=MigrationMode.BOUNDARY),
             Plan(rescales=(Rescale(TOPOLOGY, "split", 1),)),
         ]

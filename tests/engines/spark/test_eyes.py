@@ -319,7 +319,6 @@ def test_what_waits_before_a_slow_operator_is_bounded_in_time(eye: Eye) -> None:
         assert 0 < max(waiting) <= 60
         assert eye.of("toiling/source").pending > 100
         eye.end_epoch(query)
-        assert eye.of("toiling/toil").arrived == eye.of("toiling/toil").executed
 
 
 def test_the_plug_in_counts_in_the_same_buckets(eye: Eye) -> None:
