@@ -284,7 +284,13 @@ def test_a_share_bites_at_once_and_in_the_next_epochs(stage: Stage) -> None:
             seen = stage.engine.observe()
             return 100 * seen.metrics.row(who).cpu_s / seen.cycle_s
 
-        assert cpu_pct() > 12
+        def await_more_than(pct: float) -> None:
+            """Code must be compiled and queues must fill before an instance can use much."""
+            deadline = time.monotonic() + 60
+            while (found := cpu_pct()) <= pct:
+                assert time.monotonic() < deadline, f"it uses {found:.1f} %"
+
+        await_more_than(12)
         outcome = stage.engine.apply(Plan(shares_pct={who: 5.0}))
         assert outcome.ok, outcome.refused
         assert outcome.order_to_commit_s is None
@@ -293,5 +299,5 @@ def test_a_share_bites_at_once_and_in_the_next_epochs(stage: Stage) -> None:
         assert stage.engine.apply(Plan(cuts=("shared",))).ok
         assert cpu_pct() < 9
         assert stage.engine.apply(Plan(shares_pct={who: 60.0})).ok
-        assert cpu_pct() > 12
+        await_more_than(12)
         assert counting.verdict().exact
