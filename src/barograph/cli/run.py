@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.actions import parse_action
     from barograph.experiments.live import Table
     from barograph.experiments.relay import run_it
-    from barograph.experiments.run import RunSettings
+    from barograph.experiments.run_settings import RunSettings
     from barograph.experiments.steering import Steering
     from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount

@@ -1,14 +1,28 @@
 """What a person sees while a run goes on: a line a second."""
 
+from dataclasses import dataclass
 from typing import TextIO
 
-from barograph.experiments.run import LiveLine
 from barograph.model import Latency
 
 HEADER = (
     f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50 ms':>7} {'p99 ms':>7} {'epoch':>5}"
     "  instances by node"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLine:
+    """One second of a run, for the person who watches."""
+
+    at_s: float
+    due_rows_s: float
+    read_rows_s: float
+    out_rows_s: float
+    backlog_rows: int
+    epoch: int
+    latency: Latency | None
+    by_node: dict[str, list[str]]
 
 
 class Table:

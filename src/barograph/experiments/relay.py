@@ -21,10 +21,11 @@ from pathlib import Path
 import barograph
 from barograph.experiments.actions import Action, Blow
 from barograph.experiments.journal import Journal, read
-from barograph.experiments.live import Table
+from barograph.experiments.live import LiveLine, Table
 from barograph.experiments.place import open_place
 from barograph.experiments.report import ActionReport, RunReport
-from barograph.experiments.run import LiveLine, RunSettings, check, run
+from barograph.experiments.run import run
+from barograph.experiments.run_settings import RunSettings, check
 from barograph.experiments.warm import RunFailed
 
 _SETTINGS, _JOURNAL, _REPORT, _FAILURE = "settings", "journal", "report", "failure"

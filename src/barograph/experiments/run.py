@@ -6,10 +6,10 @@ It decides no placement of its own: the first one is the policy's, the rest are 
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -18,131 +18,42 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.latency import Histogram
 from barograph.engines.spark.checkpoint import committed_offsets
-from barograph.engines.spark.conf import IN_FLIGHT_MS, in_flight, plugin_settings
-from barograph.engines.spark.engine import MESSAGE_TIMEOUT_S, SparkEngine
-from barograph.engines.spark.java import find_java
-from barograph.engines.spark.runs import run_of
+from barograph.engines.spark.conf import in_flight, plugin_settings
+from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import await_executors, open_session, real_time
-from barograph.engines.spark.settings import ClusterSettings, require_free_port
 from barograph.engines.spark.share_groups import shares_of
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.supervise import Restart, Supervised
 from barograph.engines.spark.supervisor import Supervisor
-from barograph.experiments.actions import Action, Blow, check_actions, plan_of
+from barograph.experiments.actions import Action, Blow, plan_of
 from barograph.experiments.blows import strike
 from barograph.experiments.journal import Journal
+from barograph.experiments.live import LiveLine
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place, open_place
 from barograph.experiments.repeats import RestartReport, first_time_output
 from barograph.experiments.report import CLOCKS, ActionReport, RunReport
-from barograph.experiments.steering import Steered, Steering, read_steered
+from barograph.experiments.run_settings import RunSettings, check
+from barograph.experiments.steering import Steered, steered
 from barograph.experiments.verdict import judge
 from barograph.experiments.warm import RunFailed, require_alive, warm_up
 from barograph.model import (
     Allotment,
     BadInput,
     Demand,
-    Latency,
-    Load,
     OperatorDemand,
     Outcome,
     Placement,
     Snapshot,
     Topology,
 )
-from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.place.even import even
 from barograph.workloads import wordcount
-from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
 
 # Between the query's start and the first row: the executors, warm by then, launch the tasks.
 LEAD_S = 4.0
-
-
-@dataclass(frozen=True)
-class RunSettings:
-    """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
-
-    timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
-    steering: the policy that steers it; None leaves everything where ``even`` first put it.
-    journal: where it notes what must outlive its driver; one that is not empty is gone on with.
-    """
-
-    load: Load
-    seconds: float = 60.0
-    parallelism: dict[str, int] = field(default_factory=lambda: dict(wordcount.DEFAULT_PARALLELISM))
-    epoch_s: float = 60.0
-    cluster: ClusterSettings = field(default_factory=lambda: ClusterSettings(3, 0.6, 8))
-    master: str | None = None
-    checkpoint: Path | None = None
-    actions: tuple[Action, ...] = ()
-    lines: LineShape = field(default_factory=LineShape)
-    drain_s: float = 120.0
-    timeout_s: float = MESSAGE_TIMEOUT_S
-    in_flight_s: float = IN_FLIGHT_MS / 1000
-    steering: Steering | None = None
-    journal: Path | None = None
-
-    def __post_init__(self) -> None:
-        require_positive("seconds", self.seconds)
-        require_number("epoch", self.epoch_s, 1.0)
-        require_positive("drain seconds", self.drain_s)
-        require_positive("timeout", self.timeout_s)
-        require_number("in flight", self.in_flight_s, 0.0)
-        known = set(wordcount.DEFAULT_PARALLELISM)
-        for operator, count in self.parallelism.items():
-            require(operator in known, f"wordcount has no operator {operator!r}; it has {', '.join(sorted(known))}")
-            require_whole(f"parallelism of {operator}", count, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveLine:
-    """One second of a run, for the person who watches."""
-
-    at_s: float
-    due_rows_s: float
-    read_rows_s: float
-    out_rows_s: float
-    backlog_rows: int
-    epoch: int
-    latency: Latency | None
-    by_node: dict[str, list[str]]
-
-
-def check(settings: RunSettings) -> None:
-    """Refuse, before anything is started, what can never be."""
-    find_java()
-    if settings.master is None:
-        cluster = settings.cluster
-        require_free_port(cluster.port)
-    else:
-        run = run_of(settings.master)
-        require(
-            run is not None,
-            f"no cluster answers to {settings.master!r} here: 'barograph cluster status' lists those that run",
-        )
-        assert run is not None
-        cluster = run.settings
-    topology = wordcount.topology(settings.parallelism)
-    seats = cluster.nodes * cluster.executors * cluster.seats
-    count = sum(o.parallelism for o in topology.operators)
-    require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
-    slots = dict.fromkeys(cluster.node_names(), cluster.executors)
-    check_actions(settings.actions, topology, slots, seats, settings.seconds)
-    if settings.checkpoint is not None and settings.journal is None:
-        require_empty_and_writable(settings.checkpoint)
-
-
-def require_empty_and_writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run starts from nothing")
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise BadInput(f"the checkpoint folder {folder} cannot be written: {error.strerror}") from error
 
 
 def run(
@@ -211,30 +122,13 @@ class _Run:
         try:
             self._await_first_epoch(query)
             self.place.fence()
-            with self._steered():
+            with steered(self.settings.steering, self.supervisor.endpoint, self.start_ms, self.say) as steered_by:
                 self._watch(query)
+            self.steered = steered_by.found
             undrained = self._drain(query)
         finally:
             query.stop()
         return self._judge(undrained, query)
-
-    @contextmanager
-    def _steered(self) -> Iterator[None]:
-        """While this lasts a controller process acts, where the run is steered by a policy."""
-        steering, endpoint = self.settings.steering, self.supervisor.endpoint
-        if steering is None or endpoint is None:
-            yield
-            return
-        with tempfile.TemporaryDirectory(prefix="barograph-steering-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            self.say(f"steered by {steering.policy}")
-            keeper = steering.start(endpoint.path, folder)
-            try:
-                yield
-            finally:
-                keeper.close()
-                history = Path(steering.orders(endpoint.path, folder).history)
-                self.steered = read_steered(steering, history, self.start_ms, keeper)
 
     def _replay(self) -> Replay:
         return Replay(

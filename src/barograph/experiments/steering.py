@@ -1,11 +1,14 @@
 """A run that is steered: the controller process beside it, and what the history says it decided. It decides nothing."""
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from barograph.beat import Keeper
+from barograph.engines.spark.endpoint import Endpoint
 from barograph.history.read import require_history, rows
 from barograph.loop_process import Orders, keep
 from barograph.model import BadInput, MigrationMode
@@ -66,6 +69,34 @@ class Steered:
             "decisions": list(self.decisions),
             "controller": {"starts": self.controller_starts, "said": list(self.said)},
         }
+
+
+@dataclass
+class Outlook:
+    """What became of the steering; None until it has ended, and where there was none."""
+
+    found: Steered | None = None
+
+
+@contextmanager
+def steered(
+    steering: Steering | None, endpoint: Endpoint | None, start_ms: int, say: Callable[[str], None]
+) -> Iterator[Outlook]:
+    """While this lasts a controller process acts, where the run is steered by a policy. start_ms: the load's start."""
+    outlook = Outlook()
+    if steering is None or endpoint is None:
+        yield outlook
+        return
+    with tempfile.TemporaryDirectory(prefix="barograph-steering-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        say(f"steered by {steering.policy}")
+        keeper = steering.start(endpoint.path, folder)
+        try:
+            yield outlook
+        finally:
+            keeper.close()
+            history = Path(steering.orders(endpoint.path, folder).history)
+            outlook.found = read_steered(steering, history, start_ms, keeper)
 
 
 def read_steered(steering: Steering, folder: Path, start_ms: int, keeper: Keeper) -> Steered:
