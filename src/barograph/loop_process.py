@@ -20,13 +20,14 @@ from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import Loop, Mode, Settings
 from barograph.model import BadInput
-from barograph.policies import DEFAULT, named, with_options
+from barograph.policies import DEFAULT, named, with_options, with_shares
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a controller process is told. history, beat: a folder and a file. options: of the policy; guards: of those.
 
+    shares_pct: of a policy of fixed shares, by ``topology/operator``.
     gone_s: it ends when the driver is out of reach for so long; None for never.
     """
 
@@ -41,6 +42,7 @@ class Orders:
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -50,7 +52,7 @@ class Orders:
             guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
-        policy = with_options(named(self.policy), self.options)
+        policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
         return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards)
 
 

@@ -23,6 +23,7 @@ from barograph.experiments.actions import Action, Blow
 from barograph.experiments.journal import Journal, read
 from barograph.experiments.live import LiveLine, Table
 from barograph.experiments.place import open_place
+from barograph.experiments.plain import run_plain
 from barograph.experiments.report import ActionReport, RunReport
 from barograph.experiments.run import run
 from barograph.experiments.run_settings import RunSettings, check
@@ -33,6 +34,8 @@ _SETTINGS, _JOURNAL, _REPORT, _FAILURE = "settings", "journal", "report", "failu
 
 def run_it(settings: RunSettings, show: Callable[[LiveLine], None], say: Callable[[str], None]) -> RunReport:
     """The run, in this process if nobody is to kill its driver, else in one of its own."""
+    if settings.plain:
+        return run_plain(settings, show, say)
     kills = sorted((a for a in settings.actions if a.blow is Blow.KILL_DRIVER), key=lambda a: a.at_s)
     if not kills:
         return run(settings, show, say)

@@ -122,7 +122,10 @@ class _Run:
         try:
             self._await_first_epoch(query)
             self.place.fence()
-            with steered(self.settings.steering, self.supervisor.endpoint, self.start_ms, self.say) as steered_by:
+            how_long_s = self.settings.seconds
+            with steered(
+                self.settings.steering, self.supervisor.endpoint, self.start_ms, how_long_s, self.say
+            ) as steered_by:
                 self._watch(query)
             self.steered = steered_by.found
             undrained = self._drain(query)
@@ -154,7 +157,7 @@ class _Run:
 
     def _build(self) -> DataStreamWriter:
         """A fresh writer for each life of the query."""
-        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
+        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper, self.settings.toil_us)
         return real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
 
     def _await_first_epoch(self, query: Supervised) -> None:

@@ -25,6 +25,9 @@ SINK_SQL = (
     "word", "occurrences", "checksum", "shiftright(times, 21) as barograph_due_ms",
     "shiftright(times, 21) + (times & 2097151L) as barograph_read_ms",
 )  # fmt: skip
+NO_TOIL: Mapping[str, int] = {}
+TOILERS = ("split", "count")
+"""Operators whose rows can be made to cost more."""
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
 
 
@@ -46,14 +49,26 @@ def build(
     replay: Replay,
     parallelism: Mapping[str, int],
     tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
+    toil_us: Mapping[str, int] = NO_TOIL,
 ) -> DataStreamWriter:
-    """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices."""
+    """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices.
+
+    toil_us: of an operator, CPU microseconds that each row costs it besides: of split a line, of count a word.
+    """
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
     timed = replace(replay, read_time=True)
     lines = spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
-    words = named(tamper(lines.repartition(parallelism["split"]).selectExpr(*WORDS_SQL, "times")), "split")
+    dealt = _toiling(lines.repartition(parallelism["split"]), toil_us.get("split", 0))
+    words = named(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
     counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
+    counts = _toiling(counts, toil_us.get("count", 0))
     return named(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
+
+
+def _toiling(frame: DataFrame, micros: int) -> DataFrame:
+    """Every row costs so much CPU here. A filter that lets all through, and that Spark does not move."""
+    work = f"reflect('org.apache.spark.barograph.Toil', 'spin', {micros}) is not null"
+    return frame.where(work) if micros > 0 else frame
 
 
 def counted(spark: SparkSession, checkpoint: str) -> WordTruth:
