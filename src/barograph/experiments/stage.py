@@ -31,6 +31,7 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
 
 PARALLELISM = {"source": 2, "split": 2, "count": 3}
+LINES = LineShape(seed=5)
 
 
 @dataclass
@@ -63,10 +64,11 @@ class Stage:
         epoch_s: float = 60.0,
         tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
         supervised: bool = False,
+        lines: LineShape = LINES,
     ) -> Iterator["Counting"]:
         """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive."""
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
-            replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], LineShape(seed=5))
+            replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], lines)
 
             def build() -> DataStreamWriter:
                 writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
