@@ -14,6 +14,8 @@ BAD = {
     "load that does not parse": (["wordcount", "--load", "constant many"], "column 10"),
     "load of no known shape": (["wordcount", "--load", "sinus 5"], "sinus"),
     "zero nodes": (["wordcount", "--nodes", "0"], "nodes must be"),
+    "cores of too few nodes": (["wordcount", "--node-cpu", "0.6,0.3"], "2 values for 3 nodes"),
+    "cores that are no number": (["wordcount", "--node-cpu", "lots"], "write cores for all nodes, or for each"),
     "zero seats": (["wordcount", "--seats", "0"], "seats must be"),
     "negative seconds": (["wordcount", "--seconds", "-3"], "seconds must be"),
     "seconds that are no number": (["wordcount", "--seconds", "nan"], "seconds must be"),

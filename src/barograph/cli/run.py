@@ -38,7 +38,7 @@ WORKLOADS = ("wordcount",)
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
-    parser.add_argument("--node-cpu", type=float, default=0.6, help="cores each node gives (default %(default)s)")
+    parser.add_argument("--node-cpu", default="0.6", help="cores of all nodes, or of each: 0.6,0.3,0.9 (%(default)s)")
     parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
     parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
     parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     timeout_s, in_flight_s = parse_duration_s(args.timeout), parse_duration_s(args.in_flight)
 
     # Spark is imported only now: bad words above are told at once.
-    from barograph.engines.spark.settings import ClusterSettings
+    from barograph.engines.spark.settings import ClusterSettings, parse_node_cpu
     from barograph.experiments.actions import parse_action
     from barograph.experiments.live import Table
     from barograph.experiments.relay import run_it
@@ -82,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount
 
+    node_cpu = parse_node_cpu(args.node_cpu)
     steering = None
     if args.policy is not None:
         options = parse_options(args.option)
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.seconds,
         parallelism={**wordcount.DEFAULT_PARALLELISM, **parse_parallelism(args.parallelism)},
         epoch_s=epoch_s,
-        cluster=ClusterSettings(args.nodes, args.node_cpu, args.seats, args.executors, port=args.port),
+        cluster=ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, port=args.port),
         master=args.master,
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
