@@ -41,6 +41,8 @@ BAD = {
     "kill of something else": (["wordcount", "--at", "5:kill rack@node-1"], "the action must be"),
     "kill of a worker as a node": (["wordcount", "--at", "5:kill node@node-1/0"], "no name of a node"),
     "driver killed too late": (["wordcount", "--seconds", "9", "--at", "50:kill driver"], "the run ends after 9 s"),
+    "a grace time that is none": (["wordcount", "--policy", "even", "--release-after", "soon"], "soon"),
+    "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "spare must be"),
     "a master nobody knows": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
 }  # fmt: skip
 

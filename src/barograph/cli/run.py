@@ -62,6 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--enforce", choices=("on", "off"), default="on", help="hold instances to their CPU shares")
     parser.add_argument("--history", type=Path, help="a folder for what was seen and decided (default: not kept)")
+    parser.add_argument(
+        "--release-after", default="60s", help="let go of a node that was idle for so long, or never (%(default)s)"
+    )
+    parser.add_argument("--spare-nodes", type=int, default=1, help="idle nodes that are kept (default %(default)s)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
 
 
@@ -87,7 +91,11 @@ def run(args: argparse.Namespace) -> int:
     if args.policy is not None:
         options = parse_options(args.option)
         enforce = args.enforce == "on"
-        steering = Steering(args.policy, parse_duration_s(args.cycle), args.mode, enforce, options, args.history)
+        release_after_s = None if args.release_after == "never" else parse_duration_s(args.release_after)
+        steering = Steering(
+            args.policy, parse_duration_s(args.cycle), args.mode, enforce, options, args.history,
+            release_after_s=release_after_s, spare_nodes=args.spare_nodes,
+        )  # fmt: skip
     elif args.option:
         raise BadInput("--option is of a policy: say which with --policy")
     settings = RunSettings(

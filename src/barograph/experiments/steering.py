@@ -19,7 +19,10 @@ from barograph.policy import options_of
 
 @dataclass(frozen=True)
 class Steering:
-    """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run."""
+    """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run.
+
+    release_after_s: how long a node must be idle to be released; None: all are kept.
+    """
 
     policy: str
     cycle_s: float = 2.0
@@ -27,6 +30,8 @@ class Steering:
     enforce: bool = True
     options: Mapping[str, object] = field(default_factory=dict)
     history: Path | None = None
+    release_after_s: float | None = None
+    spare_nodes: int = 1
 
     def __post_init__(self) -> None:
         require_positive("cycle", self.cycle_s)
@@ -37,7 +42,8 @@ class Steering:
         ways = {"mode": MigrationMode.CUT.value} if "mode" in options_of(named(self.policy)) else {}
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
-            self.mode, self.enforce, {**ways, **self.options},
+            self.mode, self.enforce, {**ways, **self.options}, release_after_s=self.release_after_s,
+            spare_nodes=self.spare_nodes,
         )  # fmt: skip
 
     def start(self, socket: Path, folder: Path) -> Keeper:
