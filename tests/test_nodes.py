@@ -81,7 +81,11 @@ CASES = {
     ),
     "no release where the rest would be too full": Case(at(200), upkeep=replace(UPKEEP, spare=0), ahead_pct=130.0),
     "one may go where two would be missed": Case(
-        at(200), upkeep=replace(UPKEEP, spare=0), ahead_pct=110.0, release=("n2",)
+        at(200), upkeep=replace(UPKEEP, spare=0), ahead_pct=100.0, release=("n2",)
+    ),
+    "nor where it would be back at once": Case(at(200), upkeep=replace(UPKEEP, spare=0), ahead_pct=110.0),
+    "nobody goes when one was just fetched": Case(
+        at(200), [*idle_for(90)[:-3], at(170.0, there=(SMALL, MIDDLE), asleep=(LARGE,)), at(180.0), at(190.0)]
     ),
     "no release where seats would be short": Case(at(200), upkeep=replace(UPKEEP, spare=0), instances=17),
     "nobody is released while off": Case(at(200), upkeep=Upkeep()),

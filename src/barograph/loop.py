@@ -163,7 +163,7 @@ class Loop:
         if self._nodes is None or self.settings.guards.frozen:
             return NodeOrders()
         ahead = cycle.demand
-        if now.asleep:
+        if upkeep.release_after_s is not None:
             cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
             whole = replace(now, nodes=(*now.nodes, *now.asleep), asleep=())
             ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))

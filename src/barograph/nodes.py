@@ -12,6 +12,7 @@ from barograph.model import Cycle, Demand, Node, Reason, Snapshot
 from barograph.model.checks import require_number, require_positive, require_whole
 
 COMING_S = 60.0  # a node that was fetched and is not there after so long is not counted on any more
+EASY = 0.8  # of what may be filled, the rest must need no more than this before one goes: or it would be back at once
 _LEARNED = 3  # so many of the last fetches tell how long one takes
 
 
@@ -86,10 +87,10 @@ class _Need:
             max(sum(o.parallelism for o in d.operators) for d in demands),
         )
 
-    def short_pct(self, upkeep: Upkeep, nodes: Iterable[Node]) -> float:
+    def short_pct(self, fill_pct: float, nodes: Iterable[Node]) -> float:
         """CPU that is missing on these nodes; infinite where only seats are."""
         there = list(nodes)
-        missing = self.cpu_pct * 100.0 / upkeep.fill_pct - sum(n.cpu_pct for n in there)
+        missing = self.cpu_pct * 100.0 / fill_pct - sum(n.cpu_pct for n in there)
         if missing > 0:
             return missing
         seats = [n.slots * n.seats for n in there if n.seats is not None]
@@ -123,7 +124,7 @@ def _to_fetch(
     idle = sum(n.name not in used for n in have)
     asleep = sorted(now.asleep, key=lambda n: (n.cpu_pct, n.name))
     found = []
-    while asleep and ((short := need.short_pct(upkeep, have)) > 0 or idle < upkeep.spare):
+    while asleep and ((short := need.short_pct(upkeep.fill_pct, have)) > 0 or idle < upkeep.spare):
         # The smallest that suffices; where none does, or none must, the largest.
         node = next((n for n in asleep if 0 < short <= n.cpu_pct), asleep[-1])
         asleep.remove(node)
@@ -147,6 +148,9 @@ def _to_release(
     past = [c for c in history if c.snapshot.at_s >= now.at_s - grace_s]
     if not history or history[0].snapshot.at_s > now.at_s - grace_s:
         return []  # nobody has looked for so long
+    there = {n.name for n in now.nodes}
+    if any(n.name in there for c in past for n in c.snapshot.asleep):
+        return []  # one was just fetched: nobody is too many
     idle = [n for n in now.nodes if n.name not in used]
     long_idle = [
         n for n in idle if all(n.name in {m.name for m in c.snapshot.nodes} and n.name not in _used(c) for c in past)
@@ -156,7 +160,7 @@ def _to_release(
     found = []
     for node in sorted(long_idle, key=lambda n: (n.cpu_pct, n.name)):  # the largest is the best spare
         rest = [n for n in staying if n != node]
-        if left <= 0 or need.short_pct(upkeep, rest) > 0:
+        if left <= 0 or need.short_pct(EASY * upkeep.fill_pct, rest) > 0:
             break
         staying, left = rest, left - 1
         numbers = {"grace_s": grace_s, "needed_pct": need.cpu_pct, "left_pct": sum(n.cpu_pct for n in rest)}

@@ -1,4 +1,4 @@
-"""Nodes and controllers come, go, hang and die beside a running word count: it goes on, and every row is counted once."""
+"""Nodes and controllers come, go, hang and die beside a running word count: it goes on, each row is counted once."""
 
 import signal
 import time
