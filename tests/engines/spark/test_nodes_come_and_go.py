@@ -9,8 +9,12 @@ import pytest
 
 from barograph.controller import decide
 from barograph.engines.spark.client import RemoteEngine
+from barograph.engines.spark.fence import Groups
 from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.keeper import NodeKeeper, order_down, order_up
+from barograph.engines.spark.nodes import executors_of
+from barograph.engines.spark.settings import ClusterSettings
+from barograph.engines.spark.share_groups import shares_of
 from barograph.engines.spark.supervise import Supervised
 from barograph.experiments.stage import Counting, Stage, open_stage
 from barograph.history import entries, gaps
@@ -19,6 +23,7 @@ from barograph.model import Instance, Placement, Plan, Slot
 from barograph.policies import named
 
 pytestmark = pytest.mark.spark
+CORES = (0.9, 0.6, 0.5)  # fences, which only the test of shares puts up
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,7 +36,7 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stage(own_state: None) -> Iterator[Stage]:  # noqa: ARG001  # asked for so that it comes first
-    with open_stage() as opened:
+    with open_stage(ClusterSettings(3, CORES, 8)) as opened:
         keeper = NodeKeeper(opened.cluster)
         yield opened
         keeper.close()
@@ -169,3 +174,38 @@ def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: Stage, d
         assert restarts(counting) == 0, "nobody sat on the node that died"
         verdict = counting.verdict()
         assert verdict.exact, verdict
+
+
+def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(stage: Stage) -> None:
+    groups = stage.cluster.run.groups
+    if groups is None:
+        pytest.skip(stage.cluster.run.unfenced_because)
+    stage.cluster.fence()
+    try:
+        assert [n.fence_cpu for n in stage.cluster.status()] == list(CORES)
+        with stage.wordcount(rate=5000) as counting:  # far more than they can do: every instance wants all it can get
+            topology = stage.engine.observe().topology(counting.name)
+            assert stage.supervisor.apply(Plan(shares_pct=dict.fromkeys(topology.instances(), 50.0))).ok
+            epoch = stage.engine.sight.present(counting.name)
+            assert epoch is not None
+            held = {life.tid for life in epoch.lives.values()}
+            counting.settle(lambda: limited(groups) == held)
+            beside = 0
+            for node in stage.cluster.settings.node_names():
+                (executor,) = executors_of(stage.cluster.run, node).values()
+                threads = {int(p.name) for p in Path(f"/proc/{executor.pid}/task").iterdir()}
+                beside += len(threads - held)
+            assert beside > 60, "network, GC, compiler and heartbeat threads are in no instance's group"
+            for _ in range(5):  # they answer at once although the node's instances use up all they may
+                assert set(stage.engine.living()[0]) == {w.executor for w in stage.engine.workers()}
+            shares_of(stage.cluster.run).release()  # as the next driver does, whatever became of this one
+            assert limited(groups) == set()
+            assert list(groups.path.glob("*/instances")) == []
+    finally:
+        stage.cluster.lift_fence()
+
+
+def limited(groups: Groups) -> set[int]:
+    """Threads in instances' groups of any node."""
+    name = "tasks" if groups.version == 1 else "cgroup.threads"
+    return {int(tid) for file in groups.path.glob(f"*/instances/*/{name}") for tid in file.read_text().split()}

@@ -294,9 +294,11 @@ class ClusterShares:
 
 
 def shares_of(run: Run, say: Callable[[str], None] = _warn) -> ClusterShares:
-    """Of a cluster that runs."""
+    """Of a cluster that runs, for the one driver that holds them."""
     groups = run.groups if run.groups is not None else run.unfenced_because or "this cluster has no control groups"
-    return ClusterShares(groups, run.settings.node_names(), say, run.settings.node_cpus())
+    found = ClusterShares(groups, run.settings.node_names(), say, run.settings.node_cpus())
+    found.release()  # what a driver that was killed had left
+    return found
 
 
 def _threads(file: Path) -> list[int]:
