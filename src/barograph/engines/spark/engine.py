@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
@@ -298,7 +299,7 @@ class SparkEngine:
     def output(self, topology: str) -> dict[int, int]:
         """Rows out by 10 ms since 1970, as far as remembered."""
         with self._lock:
-            return dict(self.sight.output.get(topology, {}))
+            return self.sight.output.get(topology, Outflow()).as_dict()
 
     def workers(self) -> tuple[Worker, ...]:
         """Who is alive now."""
