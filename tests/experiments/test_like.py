@@ -39,7 +39,7 @@ def test_equal_is_the_same_cpu_in_total_by_mean_demand(like: Path) -> None:
     assert fixed_shares("fixed-equal", {}, like, PARALLELISM)["split"] == pytest.approx(30)
 
 
-def test_given(like: Path) -> None:
+def test_given() -> None:
     assert fixed_shares("fixed", parse_shares("split=40,count=60"), None, PARALLELISM) == {"split": 40, "count": 60}
     assert fixed_shares("adaptive", {}, None, PARALLELISM) == {}
 

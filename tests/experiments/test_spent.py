@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from tests.cycles import chain, nodes, remembered, seen, work
 
 from barograph.experiments.spent import spent
 from barograph.model import Cycle, Demand, Instance, Operator, OperatorDemand, Outcome, Placement, Plan, Refusal, Slot
-from tests.cycles import chain, nodes, remembered, seen, work
 
 TOPOLOGY = chain(Operator("s", 1, source=True), Operator("a", 2))
 S0, A0, A1 = (Instance("t", o, i) for o, i in (("s", 0), ("a", 0), ("a", 1)))

@@ -245,7 +245,7 @@ class _Run:
         present = self.engine.sight.present(self.topology.name)
         self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
         out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
-        by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
+        by_node: dict[str, list[str]] = {n.name: [] for n in self.engine.nodes}
         for instance, slot in sorted(now.placement.slots.items()):
             by_node[slot.node].append(f"{instance.operator}/{instance.index}")
         epoch = self.engine.sight.present(self.topology.name)
