@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
     parser.add_argument("--theta", type=float, metavar="PER_CENT", help="granularity of the policy's CPU shares")
-    parser.add_argument("--migration", metavar="M", help=f"how instances move: {', '.join(MigrationMode)}")
+    parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
     parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
     parser.add_argument("--cycle", default="2s", help="how often the policy decides (default %(default)s)")
@@ -121,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
         steering=steering,
         toil_us=parse_counts("--toil", "MICROSECONDS", args.toil),
         plain=args.policy == PLAIN,
+        migration=_migration(args.migration),
     )
     table = Table(sys.stderr)
     try:
@@ -132,6 +133,12 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
+def _migration(text: str | None) -> MigrationMode:
+    known = ", ".join(MigrationMode)
+    require(text is None or text in set(MigrationMode), f"--migration must be one of {known}, not {text!r}")
+    return MigrationMode.CUT if text is None else MigrationMode(text)
+
+
 def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Steering | None":
     """Who steers, as the arguments say; nobody without --policy."""
     from barograph.experiments.like import fixed_shares, parse_shares
@@ -140,7 +147,7 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
 
     options = parse_options(args.option)
     if args.policy in (None, PLAIN):
-        given = {"--option": options, "--theta": args.theta, "--migration": args.migration, "--share": args.share}
+        given = {"--option": options, "--theta": args.theta, "--share": args.share}
         for flag in (name for name, value in {**given, "--like": args.like}.items() if value not in (None, "", {})):
             nobody = "is of a policy: say which with --policy" if args.policy is None else f"is not for policy {PLAIN}"
             raise BadInput(f"{flag} {nobody}")
@@ -150,6 +157,9 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
         require("theta_pct" in known, f"policy {args.policy} has no theta: its CPU shares are not in steps")
         options["theta_pct"] = args.theta
     if args.migration is not None:
+        require(
+            args.migration != MigrationMode.RESTART_APP, "a policy cannot end the application it steers: leave that"
+        )
         options["mode"] = args.migration
     shares = fixed_shares(args.policy, parse_shares(args.share), args.like, parallelism)
     return Steering(
