@@ -16,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
@@ -145,7 +146,7 @@ def elsewhere(stage: Stage, who: list[Instance], draw: random.Random) -> dict[In
     return found
 
 
-def degraded(output: dict[int, int], first: int, last: int, counting: Counting) -> dict[int, float]:
+def degraded(output: Mapping[int, int], first: int, last: int, counting: Counting) -> dict[int, float]:
     """Seconds, in steps of 0.1, in which at least so much of the stable output was missing."""
     stable = (MILLION_RATE if counting.name == "million" else RATE) * counting.replay.lines.words_per_line / 10
     steps = [sum(output.get(t, 0) for t in range(at, at + 10)) for at in range(first, last, 10)]

@@ -156,6 +156,13 @@ object Bridge {
     json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
   }
 
+  /** End these executors, unless one of them runs a task: then none ends. Nobody takes their place until `wantAll`. */
+  def release(session: SparkSession, executors: String): Boolean =
+    SparkInternals.release(SparkInternals.context(session), json.readTree(executors).elements().asScala.map(_.asText()).toSeq)
+
+  /** Have an executor wherever there is room for one, as at the start. */
+  def wantAll(session: SparkSession): Unit = SparkInternals.wantAll(SparkInternals.context(session))
+
   /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over.
    *  A number not above `epoch`: the run that was cut has died, and the query's next run has begun on the new orders. */
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =

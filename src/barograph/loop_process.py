@@ -20,7 +20,10 @@ from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import Loop, Mode, Settings
 from barograph.model import BadInput
+from barograph.nodes import NodeOrders, Upkeep
 from barograph.policies import DEFAULT, named, with_options, with_shares
+
+NODES_S = 60.0  # a node that is released ends in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Orders:
 
     shares_pct: of a policy of fixed shares, by ``topology/operator``.
     gone_s: it ends when the driver is out of reach for so long; None for never.
+    release_after_s, spare_nodes: when idle nodes are released (None: never), and how many are kept.
     """
 
     socket: str
@@ -43,6 +47,8 @@ class Orders:
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
     shares_pct: Mapping[str, float] = field(default_factory=dict)
+    release_after_s: float | None = None
+    spare_nodes: int = 1
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -53,7 +59,8 @@ class Orders:
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
         policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
-        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards)
+        upkeep = Upkeep(self.release_after_s, self.spare_nodes)
+        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, upkeep=upkeep)
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:
@@ -86,7 +93,7 @@ def main(parent: int, orders: Orders) -> int:
     folder = Path(orders.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
     engine = RemoteEngine(Path(orders.socket))
-    loop = Loop(engine, settings, recorder, Pace(engine), beat)
+    loop = Loop(engine, settings, recorder, Pace(engine), beat, Nodes(engine))
     loop.recall(folder, round(time.time() * 1000))
     loop.run(time.monotonic, wait, _say, orders.gone_s)
     engine.close()
@@ -108,6 +115,24 @@ class Pace:
         except BadInput as error:
             self._engine = None
             _say(f"epochs keep their length: {error}")
+
+
+class Nodes:
+    """Tells the driver which nodes to release and to fetch; one that has no verb for it is asked once."""
+
+    def __init__(self, engine: RemoteEngine) -> None:
+        self._engine: RemoteEngine | None = engine
+
+    def __call__(self, orders: NodeOrders) -> list[str]:
+        if self._engine is None:
+            return []
+        try:
+            said = self._engine.ask("nodes", {"release": list(orders.release), "fetch": list(orders.fetch)}, NODES_S)
+            return [str(sentence) for sentence in said]
+        except BadInput as error:
+            self._engine = None
+            _say(f"nodes are kept as they are: {error}")
+            return []
 
 
 def _say(sentence: str) -> None:

@@ -14,6 +14,8 @@ BAD = {
     "load that does not parse": (["wordcount", "--load", "constant many"], "column 10"),
     "load of no known shape": (["wordcount", "--load", "sinus 5"], "sinus"),
     "zero nodes": (["wordcount", "--nodes", "0"], "nodes must be"),
+    "cores of too few nodes": (["wordcount", "--node-cpu", "0.6,0.3"], "2 values for 3 nodes"),
+    "cores that are no number": (["wordcount", "--node-cpu", "lots"], "write cores for all nodes, or for each"),
     "zero seats": (["wordcount", "--seats", "0"], "seats must be"),
     "negative seconds": (["wordcount", "--seconds", "-3"], "seconds must be"),
     "seconds that are no number": (["wordcount", "--seconds", "nan"], "seconds must be"),
@@ -53,6 +55,8 @@ BAD = {
     "actions on Spark alone": (["wordcount", "--policy", "spark", "--at", "5:cut"], "leave --at out"),
     "options for Spark alone": (["wordcount", "--policy", "spark", "--theta", "5"], "--theta is not for policy spark"),
     "epoch too short for Spark alone": (["wordcount", "--policy", "spark", "--epoch", "2s"], "epoch of Spark alone"),
+    "a grace time that is none": (["wordcount", "--policy", "even", "--release-after", "soon"], "soon"),
+    "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "spare must be"),
     "a master nobody knows": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
 }  # fmt: skip
 

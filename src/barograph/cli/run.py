@@ -49,7 +49,7 @@ PLAIN = "spark"
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
-    parser.add_argument("--node-cpu", type=float, default=0.6, help="cores each node gives (default %(default)s)")
+    parser.add_argument("--node-cpu", default="0.6", help="cores of all nodes, or of each: 0.6,0.3,0.9 (%(default)s)")
     parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
     parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
     parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
@@ -71,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
     parser.add_argument("--theta", type=float, metavar="PER_CENT", help="granularity of the policy's CPU shares")
-    parser.add_argument("--migration", metavar="M", help=f"how instances move: {', '.join(MigrationMode)}")
+    parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
     parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
     parser.add_argument("--cycle", default="2s", help="how often the policy decides (default %(default)s)")
@@ -80,6 +80,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--enforce", choices=("on", "off"), default="on", help="hold instances to their CPU shares")
     parser.add_argument("--history", type=Path, help="a folder for what was seen and decided (default: not kept)")
+    parser.add_argument(
+        "--release-after", default="60s", help="let go of a node that was idle for so long, or never (%(default)s)"
+    )
+    parser.add_argument("--spare-nodes", type=int, default=1, help="idle nodes that are kept (default %(default)s)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
 
 
@@ -91,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     timeout_s, in_flight_s = parse_duration_s(args.timeout), parse_duration_s(args.in_flight)
 
     # Spark is imported only now: bad words above are told at once.
-    from barograph.engines.spark.settings import ClusterSettings
+    from barograph.engines.spark.settings import ClusterSettings, parse_node_cpu
     from barograph.experiments.actions import parse_action
     from barograph.experiments.live import Table
     from barograph.experiments.relay import run_it
@@ -99,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount
 
+    node_cpu = parse_node_cpu(args.node_cpu)
     parallelism = {**wordcount.DEFAULT_PARALLELISM, **parse_counts("--parallelism", "INSTANCES", args.parallelism)}
     steering = _steering(args, parallelism)
     settings = RunSettings(
@@ -106,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.seconds,
         parallelism=parallelism,
         epoch_s=epoch_s,
-        cluster=ClusterSettings(args.nodes, args.node_cpu, args.seats, args.executors, port=args.port),
+        cluster=ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, port=args.port),
         master=args.master,
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
@@ -116,6 +121,7 @@ def run(args: argparse.Namespace) -> int:
         steering=steering,
         toil_us=parse_counts("--toil", "MICROSECONDS", args.toil),
         plain=args.policy == PLAIN,
+        migration=_migration(args.migration),
     )
     table = Table(sys.stderr)
     try:
@@ -127,6 +133,12 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
+def _migration(text: str | None) -> MigrationMode:
+    known = ", ".join(MigrationMode)
+    require(text is None or text in set(MigrationMode), f"--migration must be one of {known}, not {text!r}")
+    return MigrationMode.CUT if text is None else MigrationMode(text)
+
+
 def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Steering | None":
     """Who steers, as the arguments say; nobody without --policy."""
     from barograph.experiments.like import fixed_shares, parse_shares
@@ -135,7 +147,7 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
 
     options = parse_options(args.option)
     if args.policy in (None, PLAIN):
-        given = {"--option": options, "--theta": args.theta, "--migration": args.migration, "--share": args.share}
+        given = {"--option": options, "--theta": args.theta, "--share": args.share}
         for flag in (name for name, value in {**given, "--like": args.like}.items() if value not in (None, "", {})):
             nobody = "is of a policy: say which with --policy" if args.policy is None else f"is not for policy {PLAIN}"
             raise BadInput(f"{flag} {nobody}")
@@ -145,11 +157,16 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
         require("theta_pct" in known, f"policy {args.policy} has no theta: its CPU shares are not in steps")
         options["theta_pct"] = args.theta
     if args.migration is not None:
+        require(
+            args.migration != MigrationMode.RESTART_APP, "a policy cannot end the application it steers: leave that"
+        )
         options["mode"] = args.migration
     shares = fixed_shares(args.policy, parse_shares(args.share), args.like, parallelism)
     return Steering(
         args.policy, parse_duration_s(args.cycle), args.mode, args.enforce == "on", options, args.history,
         {f"{NAME}/{operator}": share for operator, share in shares.items()},
+        release_after_s=None if args.release_after == "never" else parse_duration_s(args.release_after),
+        spare_nodes=args.spare_nodes,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
 from barograph.experiments.actions import Action, check_actions
 from barograph.experiments.steering import Steering
-from barograph.model import BadInput, Load
+from barograph.model import BadInput, Load, MigrationMode
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
@@ -27,6 +27,7 @@ class RunSettings:
     timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
     steering: the policy that steers it; None leaves everything where ``even`` first put it.
     toil_us: of an operator, CPU microseconds that each row costs it besides.
+    migration: how what --at orders takes effect.
     plain: on Spark alone, without the plug-in: nothing can be ordered or steered then.
     journal: where it notes what must outlive its driver; one that is not empty is gone on with.
     """
@@ -47,6 +48,7 @@ class RunSettings:
     journal: Path | None = None
     toil_us: Mapping[str, int] = field(default_factory=dict)
     plain: bool = False
+    migration: MigrationMode = MigrationMode.CUT
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)

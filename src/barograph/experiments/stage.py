@@ -16,6 +16,7 @@ from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.engines.spark.share_groups import shares_of
@@ -94,7 +95,7 @@ class Stage:
     ) -> Iterator["Counting"]:
         query = self.supervisor.start(build) if supervised else build().start()
         self.engine.refresh()
-        before = sum(self.engine.sight.output.get(name, {}).values())
+        before = self.engine.sight.output.get(name, Outflow()).total
         counting = Counting(self, name, query, replay, checkpoint, before)
         try:
             counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
@@ -139,7 +140,7 @@ class Counting:
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
 
     def output(self) -> int:
-        return sum(self.stage.engine.sight.output.get(self.name, {}).values()) - self.output_before
+        return self.stage.engine.sight.output.get(self.name, Outflow()).total - self.output_before
 
     def verdict(self) -> Verdict:
         """Commit what was read, stop, and compare the state with what the source made."""

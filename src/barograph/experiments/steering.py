@@ -26,6 +26,7 @@ class Steering:
     """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run.
 
     shares_pct: of a policy of fixed shares, by ``topology/operator``.
+    release_after_s: how long a node must be idle to be released; None: all are kept.
     """
 
     policy: str
@@ -35,6 +36,8 @@ class Steering:
     options: Mapping[str, object] = field(default_factory=dict)
     history: Path | None = None
     shares_pct: Mapping[str, float] = field(default_factory=dict)
+    release_after_s: float | None = None
+    spare_nodes: int = 1
 
     def __post_init__(self) -> None:
         require_positive("cycle", self.cycle_s)
@@ -46,6 +49,7 @@ class Steering:
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
             self.mode, self.enforce, {**ways, **self.options}, shares_pct=dict(self.shares_pct),
+            release_after_s=self.release_after_s, spare_nodes=self.spare_nodes,
         )  # fmt: skip
 
     def start(self, socket: Path, folder: Path) -> Keeper:

@@ -5,7 +5,7 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
@@ -87,6 +88,7 @@ class SparkEngine:
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
+        self.released: Callable[[], Collection[str]] = tuple  # names of nodes that were; who releases sets it
         self.shares = shares
         self._keepers: dict[str, Keeper] = {}
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
@@ -171,11 +173,17 @@ class SparkEngine:
         )
 
     def _snapshot(self, at_s: float, cycle_s: float, cycle: Cycle = NO_CYCLE) -> Snapshot:
+        there, released = {w.slot.node for w in self._world.workers}, set(self.released())
         return Snapshot(
-            at_s, cycle_s, tuple(sorted(self._nodes.values(), key=lambda n: n.name)), self._world.topologies,
+            at_s, cycle_s, tuple(n for n in self.nodes if n.name in there), self._world.topologies,
             self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
-            version=self._version,
+            version=self._version, asleep=tuple(n for n in self.nodes if n.name in released - there),
         )  # fmt: skip
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node that is known, also those that are dead or released."""
+        return tuple(sorted(self._nodes.values(), key=lambda n: n.name))
 
     # --- hands ---
 
@@ -384,6 +392,24 @@ class SparkEngine:
     def undo_repartition(self, checkpoint: str) -> str:
         return self._bridge.undo_repartition(checkpoint)
 
+    def let_go(self, node: str) -> str:
+        """End a node's executors if none of them has an instance, or is to have one; else why not, in one sentence.
+
+        Whoever runs on them loses nothing: Spark itself ends none that runs a task. ``want_executors`` comes after."""
+        with self._lock:
+            self.refresh()
+            ordered = [self._ordered.get(name, Placement()) for name in self.sight.topologies]
+            for placement in (self._world.placement, *ordered):
+                sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
+                if sitting:
+                    return f"{sitting} sits there"
+            mine = [executor for executor, slot in self._slots.items() if slot.node == node]
+            return "" if not mine or self._bridge.release(mine) else "a task runs there"
+
+    def want_executors(self) -> None:
+        """One wherever there is room for it, as at the start."""
+        self._bridge.want_all()
+
     def epochs(self, topology: str) -> list[EpochSeen]:
         """The epochs remembered, oldest first."""
         with self._lock:
@@ -392,7 +418,7 @@ class SparkEngine:
     def output(self, topology: str) -> dict[int, int]:
         """Rows out by 10 ms since 1970, as far as remembered."""
         with self._lock:
-            return dict(self.sight.output.get(topology, {}))
+            return self.sight.output.get(topology, Outflow()).as_dict()
 
     def workers(self) -> tuple[Worker, ...]:
         """Who is alive now."""

@@ -6,12 +6,12 @@ Bounded: a topology keeps its last epochs and its last hour of output.
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.tally import Tally
 from barograph.engines.spark.wire import EdgeSeen, Executor, Life, OperatorSeen, Seated, Seen
 from barograph.model import Edge, Grouping, Instance, Operator, Topology
 
 EPOCHS_KEPT = 300
-TENTHS_KEPT = 360_000
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Sight:
         self.executors: tuple[Executor, ...] = ()
         self.topologies: dict[str, Topology] = {}
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
-        self.output: dict[str, dict[int, int]] = {}
+        self.output: dict[str, Outflow] = {}
         self.tally = Tally()
         self.kept: set[str] = set()
         """Topologies that somebody can stop and start again, so that their state can be repartitioned."""
@@ -54,10 +54,7 @@ class Sight:
             epoch = self._epoch(life.topology, life.run, life.epoch)
             epoch.lives[Instance(life.topology, life.operator, life.index)] = life
         for (topology, tenth), rows in seen.output.items():
-            out = self.output.setdefault(topology, {})
-            out[tenth] = out.get(tenth, 0) + rows
-            if len(out) > TENTHS_KEPT:
-                del out[next(iter(out))]
+            self.output.setdefault(topology, Outflow()).add(tenth, rows)
         names = {o.topology for o in seen.operators}
         self.topologies = {
             name: read_topology(name, seen.operators, seen.edges, name in self.kept) for name in sorted(names)

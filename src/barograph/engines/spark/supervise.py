@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -195,11 +196,17 @@ class Supervised:
     # --- its lives ---
 
     def _begin(self) -> StreamingQuery:
+        return self._started(self._written())
+
+    def _written(self) -> DataStreamWriter:
         writer = self._build()
         if not isinstance(writer, DataStreamWriter):
             raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
         if self._checkpoint is not None:
             writer = writer.option("checkpointLocation", self._checkpoint)
+        return writer
+
+    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
         query = writer.start()
         self._runs.add(str(query.runId))
         return query
@@ -235,14 +242,18 @@ class Supervised:
     def _turned(self, wish: _Wish) -> str:
         """It was stopped to be started again: repartition, and the next life. How that one ended if it already has."""
         self._up.clear()
-        stopped = self._query
-        problem = "" if wish.count is None else self._repartitioned(_checkpoint_of(stopped), wish.count)
+        stopped, problem = self._query, ""
         try:
+            with ThreadPoolExecutor(1, "write") as beside:  # the query is written down while its state is split
+                writing = beside.submit(self._written)
+                if wish.count is not None:
+                    problem = self._repartitioned(_checkpoint_of(stopped), wish.count)
+                writer = writing.result()
             with self._lock:
                 if self._stopping.is_set():
                     return ""
-                self._began_with = self._engine.living()[0]
-                self._query = self._begin()
+                self._began_with = tuple(w.executor for w in self._engine.workers())
+                self._query = self._started(writer)
                 self._progress.extend(stopped.recentProgress)
         except (PySparkException, BadInput) as refused:
             wish.grant(f"it could not be started again: {refused}")

@@ -216,6 +216,14 @@ class Bridge:
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
         return tuple(answer["living"]), tuple(answer["silent"])
 
+    def release(self, executors: Iterable[str]) -> bool:
+        """End these executors, unless one of them runs a task. Nobody takes their place until ``want_all``."""
+        return bool(self._bridge.release(self._session, json.dumps(list(executors))))
+
+    def want_all(self) -> None:
+        """Have an executor wherever there is room for one."""
+        self._bridge.wantAll(self._session)
+
     def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
         """The next epoch's number once it is planned, which is when the one before is committed; None: too late.
 
