@@ -1,7 +1,7 @@
-"""What was measured on Spark, as the simulator's constants: the results of the benches boundary, moves, rescale, recovery.
+"""What was measured on Spark, as the simulator's constants: figures of the benches boundary, moves, rescale, recovery.
 
-The file is one JSON object: a text ``machine``, and under a bench's name what that bench printed, or the part of it that
-is used here. Each figure that is there replaces a constant; the rest stay as calibration.toml has them. With all four
+The file is one JSON object: a text ``machine``, and under a bench's name what that bench printed, or as much of it as
+there is. Each figure that is there replaces a constant; the rest stay as calibration.toml has them. With all four
 benches there the simulator is calibrated.
 """
 
@@ -60,7 +60,7 @@ class _Figures:
 
 
 def _boundary(of: _Figures, c: Calibration) -> Calibration:
-    """A cut: until sources stop; and from the last row in flight to the first new one, or the gap where only that is told."""
+    """A cut: until sources stop; and from the last row in flight to the first new one, or the gap if that is all."""
     stop = of.get("half_load/cut/parts_s/stop")
     stands = of.sum("half_load/cut/parts_s", "commit", "launch", "first_row")
     gap = of.get("half_load/cut/gap_s/median")

@@ -5,7 +5,7 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -204,6 +204,22 @@ class SparkEngine:
             return self._ordered.get(topology, Placement()), dict(self._parallelism.get(topology, {}))
 
     def apply(self, plan: Plan) -> Outcome:
+        ending = {*plan.cuts, *(i.topology for i in plan.placement), *(r.topology for r in plan.rescales)}
+        if self.shares is None or not ending or plan.mode is MigrationMode.BOUNDARY:
+            return self._apply(plan)
+        try:
+            self._lift(self.shares, ending)
+            return self._apply(plan)
+        finally:
+            self._lift(self.shares, ())
+
+    def _lift(self, shares: Shares, topologies: Iterable[str]) -> None:
+        """While an epoch ends and the next begins nobody is held back; see ``Shares.lift``."""
+        with self._lock:
+            shares.lift(topologies)
+            shares.hold(self._threads())
+
+    def _apply(self, plan: Plan) -> Outcome:
         if plan.mode is MigrationMode.WARM_CUT:
             self._warm(plan)
         with self._lock:

@@ -4,12 +4,13 @@ Which share is right is decided elsewhere. Here each instance's thread of the pr
 was last ordered for the instance, as soon as the thread is known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from barograph.engines.spark.share_groups import ClusterShares, Usage
 from barograph.engines.spark.share_writes import Held
 from barograph.model import Instance
 
+MOST_PCT = 100.0
 Threads = Mapping[Instance, tuple[str, int]]
 """Instance -> its node and the thread it runs in now."""
 
@@ -21,6 +22,7 @@ class Shares:
         self._cluster = cluster
         self._ordered_pct: dict[Instance, float] = {}
         self._held: dict[Instance, tuple[str, Held]] = {}
+        self._lifted: frozenset[str] = frozenset()
 
     @property
     def problem(self) -> str:
@@ -35,10 +37,15 @@ class Shares:
         """From now on these; instances that are not named keep theirs."""
         self._ordered_pct.update(shares_pct)
 
+    def lift(self, topologies: Iterable[str]) -> None:
+        """Until the next word, instances of these may use all that one instance can: what ends an epoch and begins the
+        next, above all writing state, is work of their threads, and everybody waits for it."""
+        self._lifted = frozenset(topologies)
+
     def hold(self, threads: Threads) -> None:
         """Put every thread that has a share under it; nothing is written while nothing changed."""
         held = {
-            instance: (node, Held(tid, self._ordered_pct[instance]))
+            instance: (node, Held(tid, MOST_PCT if instance.topology in self._lifted else self._ordered_pct[instance]))
             for instance, (node, tid) in threads.items()
             if instance in self._ordered_pct and tid > 0
         }
