@@ -39,8 +39,8 @@ class RunReport:
     output_rows: int
     latency: dict[str, Histogram]
     timeout_s: float
-    steered: Steered | None = None
-    start_ms: int = 0
+    steered: Steered
+    start_ms: int
 
     @property
     def late_rows(self) -> int:
@@ -84,7 +84,7 @@ class RunReport:
             "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
-            **({"policy": "even"} if self.steered is None else self.steered.to_json()),
+            **self.steered.to_json(),
         }
 
     def summary(self) -> str:
@@ -110,12 +110,12 @@ class RunReport:
         for r in self.restarts:
             again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
-        if (s := self.steered) is not None:
-            lines.append(
-                f"policy  {s.policy}: {_told(s.cpu_allotted_s)} core-s allotted, {_told(s.cpu_used_s)} used; "
-                f"{_told(s.nodes_mean)} nodes on the mean, {_told(s.nodes_max, 0)} at most; "
-                f"{_told(s.moves, 0)} moves, {s.rescales} rescales"
-            )
+        s = self.steered
+        lines.append(
+            f"policy  {s.policy}: {_told(s.cpu_allotted_s)} core-s allotted, {_told(s.cpu_used_s)} used; "
+            f"{_told(s.nodes_mean)} nodes on the mean, {_told(s.nodes_max, 0)} at most; "
+            f"{_told(s.moves, 0)} moves, {s.rescales} rescales"
+        )
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
 

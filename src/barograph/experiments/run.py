@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -36,6 +36,7 @@ from barograph.experiments.repeats import RestartReport, first_time_output
 from barograph.experiments.report import CLOCKS, ActionReport, RunReport
 from barograph.experiments.run_settings import RunSettings, check
 from barograph.experiments.steering import Steered, steered
+from barograph.experiments.unsteered import Watched
 from barograph.experiments.verdict import judge
 from barograph.experiments.warm import RunFailed, require_alive, warm_up
 from barograph.model import (
@@ -122,6 +123,7 @@ class _Run:
         self.life = ""
         self.notes: list[str] = []
         self.steered: Steered | None = None
+        self.watched = Watched()
         self.leaving = threading.Event()
 
     def whole(self) -> RunReport:
@@ -282,7 +284,10 @@ class _Run:
     def _look(self) -> Snapshot:
         """Who observes takes what was counted; where a controller does, what it last saw is shown."""
         if self.settings.steering is None:
-            return self.engine.observe()
+            now = self.engine.observe()
+            if self.load_s() > 0:
+                self.watched.take(now)
+            return now
         self.engine.refresh()
         return self.engine.last or self.engine.observe()
 
@@ -334,8 +339,11 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s, self.steered, self.start_ms,
+            self.journal.latency, self.settings.timeout_s, self.steered or self._unsteered(actions), self.start_ms,
         )  # fmt: skip
+
+    def _unsteered(self, actions: Sequence[ActionReport]) -> Steered:
+        return self.watched.told(self.settings.seconds, actions, whole=not self.journal.past.begun)
 
     def _restart(self, restart: Restart) -> RestartReport:
         at_s = restart.at_ms / 1000 - self.start_ms / 1000
