@@ -61,7 +61,8 @@ def run_plain(
 
 
 def _start(spark: SparkSession, settings: RunSettings, replay: Replay, name: str, checkpoint: str) -> StreamingQuery:
-    writer = wordcount.build(spark, replay, settings.parallelism, toil_us=settings.toil_us)
+    unnamed = lambda frame, _: frame  # noqa: E731
+    writer = wordcount.build(spark, replay, settings.parallelism, toil_us=settings.toil_us, name=unnamed)
     writer = writer.queryName(name).format(SINK).option("name", name).option("checkpointLocation", checkpoint)
     epoch_s = settings.epoch_s if name == wordcount.NAME else LEAST_PLAIN_EPOCH_S
     return real_time(writer, epoch_s).start()

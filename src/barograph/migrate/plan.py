@@ -23,6 +23,7 @@ class Migrate:
 
     def __call__(self, now: Snapshot, demand: Demand, placement: Placement, reasons: tuple[Reason, ...] = ()) -> Plan:
         rescales = _rescales(now, demand)
+        placement = _with_those_who_stay(now, demand, placement)
         order = steps(now, placement)
         if self.mode is MigrationMode.BOUNDARY and len(order) > 1:
             reasons = (*reasons, _waiting(order[1:]))
@@ -51,6 +52,17 @@ class Migrate:
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)
+
+
+def _with_those_who_stay(now: Snapshot, demand: Demand, placement: Placement) -> Placement:
+    """Whom a placer had no room for stays where it is: that is no move, and nothing is cut for it."""
+    degrees = {(d.topology, d.operator): d.parallelism for d in demand.operators}
+    stay = {
+        i: slot
+        for i, slot in now.placement.slots.items()
+        if i not in placement and i.index < degrees.get((i.topology, i.operator), 0)
+    }
+    return Placement({**stay, **placement.slots}) if stay else placement
 
 
 def _changed(now: Snapshot, placement: Placement, moving: set[str]) -> dict[Instance, Slot]:

@@ -50,19 +50,21 @@ def build(
     parallelism: Mapping[str, int],
     tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
     toil_us: Mapping[str, int] = NO_TOIL,
+    name: Callable[[DataFrame, str], DataFrame] = named,
 ) -> DataStreamWriter:
     """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices.
 
     toil_us: of an operator, CPU microseconds that each row costs it besides: of split a line, of count a word.
+    name: gives an operator its name; on Spark alone a name is a node that costs.
     """
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
     timed = replace(replay, read_time=True)
     lines = spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
     dealt = _toiling(lines.repartition(parallelism["split"]), toil_us.get("split", 0))
-    words = named(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
+    words = name(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
     counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
     counts = _toiling(counts, toil_us.get("count", 0))
-    return named(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
+    return name(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
 
 
 def _toiling(frame: DataFrame, micros: int) -> DataFrame:
