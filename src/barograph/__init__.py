@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # Spark is imported when a query is started, not before
 
     from barograph.engines.spark.supervise import Supervised
 
-__all__ = ["__version__", "named", "start"]
+__all__ = ["__version__", "named", "start", "trigger"]
 __version__ = "0.1.0"
 
 
@@ -23,5 +23,17 @@ def start(build: "Callable[[], DataStreamWriter]", checkpoint: str | None = None
     processes see the query with ``barograph status``.
     """
     from barograph.engines.spark.application import supervisor_of_session
+    from barograph.priority.served import serve
 
-    return supervisor_of_session().start(build, checkpoint)
+    return supervisor_of_session(serve).start(build, checkpoint)
+
+
+def trigger(topology: str, on: bool, level: int = 1) -> None:
+    """Turn the priority trigger of a query of this program on (its level is then ``level``; 1 is highest) or off.
+
+    Returns at once. The query's sources pause, its rows drain, it is rescheduled, and its sources go on: no row is lost.
+    """
+    from barograph.engines.spark.application import supervisor_of_session
+    from barograph.priority.served import priorities_of, serve
+
+    priorities_of(supervisor_of_session(serve)).trigger(topology, on, level)

@@ -6,7 +6,7 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
@@ -14,6 +14,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.epoch_pace import EpochPace
+from barograph.engines.spark.gates import Gates
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
@@ -75,6 +77,10 @@ class SparkEngine:
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
         self.shares = shares
+        self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
+        self._levels: dict[str, int] = {}
+        self._levels_version = 0
+        self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
         self.sight = Sight()
         self.last: Snapshot | None = None
         """What was last observed, by whomever: for who only wants to look."""
@@ -90,6 +96,37 @@ class SparkEngine:
             self.last = self._snapshot(at - self._born, cycle_s, self._cycle())
             return self.last
 
+    def glance(self) -> Snapshot:
+        """The world as it is, with the metrics that were last observed: for a decision between two cycles."""
+        with self._lock:
+            if self.last is None:
+                return self.observe()
+            self.refresh()
+            found = replace(self._snapshot(self._now() - self._born, self.last.cycle_s), metrics=self.last.metrics)
+            if {i for t in found.topologies for i in t.instances()} != set(found.metrics.instances):
+                return self.observe()  # somebody was scaled since: what was seen says nothing of who is there
+            last = self.last
+            return replace(
+                found, traffic=last.traffic, node_metrics=last.node_metrics, topology_metrics=last.topology_metrics
+            )
+
+    def set_levels(self, levels: Mapping[str, int]) -> int:
+        """The priorities that hold from now on; the first version of the world that has them."""
+        with self._lock:
+            if dict(levels) != self._levels:
+                self._levels = dict(levels)
+                self.refresh()
+                self._levels_version = self._version
+            return self._levels_version
+
+    def is_still(self, topology: str, timeout_s: float) -> bool:
+        """Whether its sources rest and none of its rows is in flight."""
+        return self._bridge.is_still(topology, timeout_s)
+
+    def flows(self, topology: str, timeout_s: float) -> bool:
+        """Whether all its instances run and its sources read."""
+        return self._bridge.flows(topology, timeout_s)
+
     def refresh(self) -> None:
         """Take in what the plug-in has to tell."""
         with self._lock:
@@ -97,7 +134,7 @@ class SparkEngine:
             self._assign_slots(self.sight.executors)
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self.sight.executors),
-                tuple(self.sight.topologies.values()),
+                tuple(replace(t, level=self._levels.get(t.name, t.level)) for t in self.sight.topologies.values()),
                 self._placement(),
             )
             if world != self._world:
@@ -189,8 +226,11 @@ class SparkEngine:
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
             done += self._share(plan)
+            rests = self.gates.resting if plan.rests is None else frozenset(plan.rests)
+            done += self.gates.rest(self.gates.resting | rests)
             cut = set(plan.cuts) | (set(orders) if plan.mode is MigrationMode.CUT else set())
             if not orders and not cut:
+                done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
             ordered_at = self._now()
             ending = self._bridge.order(orders, cut)
@@ -209,8 +249,15 @@ class SparkEngine:
             else f"{t} died in epoch {e}; its next life runs on the plan"
             for t, e in ending.items()
         ]
+        done += self._holds(plan, rests)
         self._await_lives(ending)
         return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending else None)
+
+    def _holds(self, plan: Plan, rests: frozenset[str]) -> list[str]:
+        """The plan is in effect. Who need not rest any more reads again only now, on the seats it was given."""
+        with self._lock:
+            self.holds_version = max(self.holds_version, plan.version or 0)
+            return self.gates.rest(rests)
 
     def _orders(
         self, plan: Plan, now: Snapshot
