@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from barograph.beat import Keeper
 from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
@@ -24,7 +25,9 @@ from barograph.engines.spark.supervise import Build, Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.verdict import Verdict, judge
 from barograph.experiments.warm import require_alive
+from barograph.loop_process import Orders, keep
 from barograph.model import Load, Plan
+from barograph.priority.served import serve
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
@@ -53,6 +56,29 @@ class Stage:
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{key} was set on {sorted(reached)} only")
                 reached |= {r["here"] for r in self.spark.range(0, 64, 1, 16).selectExpr(call).collect()}
+
+    @contextmanager
+    def steered(
+        self, policy: str, cycle_s: float = 2.0, options: Mapping[str, object] = MappingProxyType({}),
+        guards: Mapping[str, object] = MappingProxyType({}),
+    ) -> Iterator[Keeper]:  # fmt: skip
+        """While this lasts a controller process steers everything on the stage, over the driver's endpoint."""
+        endpoint = self.supervisor.endpoint or serve(self.supervisor)
+        with tempfile.TemporaryDirectory(prefix="barograph-steered-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            orders = Orders(
+                str(endpoint.path), str(folder / "history"), str(folder / "beat"), policy, cycle_s,
+                options=dict(options), guards=dict(guards),
+            )  # fmt: skip
+            log = folder / "controller.log"
+            with keep(orders, log) as keeper:
+                deadline = time.monotonic() + 60
+                while self.supervisor.steered_s is None:
+                    if time.monotonic() > deadline:
+                        raise TimeoutError(f"the controller ordered nothing within 60 s: {log.read_text()}")
+                    time.sleep(0.05)
+                yield keeper
+            self.supervisor.steered_s = None
 
     @contextmanager
     def wordcount(

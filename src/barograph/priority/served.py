@@ -109,8 +109,8 @@ class Priorities:
     def _know(self) -> None:
         """Who runs now is known; who has been gone for long is forgotten. One between two lives is not gone."""
         now_s = self._clock()
-        levels = {name: topology.level for name, topology in self._engine.sight.topologies.items()}
-        levels |= {q.topology: levels.get(q.topology, 2) for q in self._supervisor.queries if q.isActive}
+        names = [*self._engine.sight.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
+        levels = {name: self._engine.asked(name).level for name in names}
         self._seen_s |= dict.fromkeys(levels, now_s)
         known = self.desk.levels()
         kept = {name: level for name, level in known.items() if now_s - self._seen_s.get(name, now_s) < FORGET_S}
@@ -143,7 +143,8 @@ class Priorities:
 
 
 def path_of(supervisor: Supervisor) -> Path:
-    return supervisor.folder() / f"priorities-{re.sub(r'[^A-Za-z0-9._-]+', '-', supervisor.app)}.json"
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", supervisor.app or "application")
+    return supervisor.folder() / f"priorities-{name}.json"
 
 
 _served: dict[int, Priorities] = {}
@@ -151,9 +152,9 @@ _served: dict[int, Priorities] = {}
 
 def serve(supervisor: Supervisor) -> Endpoint:
     """Open a driver's endpoint with priorities, which end with the supervisor."""
-    priorities = Priorities(supervisor)
-    _served[id(supervisor)] = priorities
-    supervisor.on_close(lambda: (_served.pop(id(supervisor), None), priorities.close()))
+    priorities = _served[id(supervisor)] = Priorities(supervisor)
+    supervisor.on_close(priorities.close)
+    supervisor.on_close(lambda: _served.pop(id(supervisor), None))
     return supervisor.serve(priorities.verbs)
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.epoch_pace import EpochPace
 from barograph.engines.spark.gates import Gates
 from barograph.engines.spark.shares import Shares
@@ -39,6 +40,7 @@ MESSAGE_TIMEOUT_S = 30.0
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
+_NO_ASKS = Asks()
 PULSE_TIMEOUT_S = 2.0  # the dead answer at once, by a closed connection; this is for the busy
 
 
@@ -78,6 +80,7 @@ class SparkEngine:
         self._ordered: dict[str, Placement] = {}
         self.shares = shares
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
+        self._asks: dict[str, Asks] = {}
         self._levels: dict[str, int] = {}
         self._levels_version = 0
         self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
@@ -110,6 +113,19 @@ class SparkEngine:
                 found, traffic=last.traffic, node_metrics=last.node_metrics, topology_metrics=last.topology_metrics
             )
 
+    def declare(self, topology: str, asks: Asks) -> None:
+        """What its author asks for a topology; may come before it starts."""
+        with self._lock:
+            self._asks[topology] = asks
+
+    def asked(self, topology: str) -> Asks:
+        return self._asks.get(topology, _NO_ASKS)
+
+    def _as_asked(self, topology: Topology) -> Topology:
+        """With what its author asks and, where its priority was changed since, the level that holds."""
+        asked = self.asked(topology.name).of(topology)
+        return replace(asked, level=self._levels.get(topology.name, asked.level))
+
     def set_levels(self, levels: Mapping[str, int]) -> int:
         """The priorities that hold from now on; the first version of the world that has them."""
         with self._lock:
@@ -134,7 +150,7 @@ class SparkEngine:
             self._assign_slots(self.sight.executors)
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self.sight.executors),
-                tuple(replace(t, level=self._levels.get(t.name, t.level)) for t in self.sight.topologies.values()),
+                tuple(self._as_asked(t) for t in self.sight.topologies.values()),
                 self._placement(),
             )
             if world != self._world:

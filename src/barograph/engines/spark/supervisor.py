@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.client import SOCKETS
 from barograph.engines.spark.diagnosis import Limits
 from barograph.engines.spark.endpoint import Endpoint, Verb
@@ -50,9 +51,13 @@ class Supervisor:
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
 
-    def start(self, build: Build, checkpoint: str | None = None, limits: Limits | None = None) -> Supervised:
+    def start(
+        self, build: Build, checkpoint: str | None = None, limits: Limits | None = None, asks: Asks | None = None
+    ) -> Supervised:
         """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
         query = Supervised(self.engine, build, checkpoint, limits or Limits())
+        if asks is not None:
+            self.engine.declare(query.topology, asks)
         with self._lock:
             self._queries = {name: q for name, q in self._queries.items() if q.isActive}
             self._queries[query.topology] = query
