@@ -16,6 +16,7 @@ from pathlib import Path
 
 from barograph.beat import Beat, Keeper
 from barograph.engines.spark.client import RemoteEngine
+from barograph.epochs import Recovery
 from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import WAKE_S, Loop, Mode, Settings
@@ -30,7 +31,8 @@ TRIES = 3
 class Orders:
     """What a controller process is told. history, beat: a folder and a file. options: of the policy; guards: of those.
 
-    gone_s: it ends when the driver is out of reach for so long; None for never.
+    gone_s: it ends when the driver is out of reach for so long; None for never. recovery_s: the target that the length
+    of epochs follows; None leaves epochs as their triggers have them.
     """
 
     socket: str
@@ -44,6 +46,7 @@ class Orders:
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
+    recovery_s: float | None = Recovery.recovery_s
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -54,7 +57,8 @@ class Orders:
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
         policy = with_options(named(self.policy), self.options)
-        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards)
+        recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
+        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery)
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:
@@ -77,7 +81,7 @@ def main(parent: int, orders: Orders) -> int:
     folder = Path(orders.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
     engine = RemoteEngine(Path(orders.socket))
-    loop = Loop(engine, settings, recorder, Pace(engine), beat)
+    loop = Loop(engine, settings, recorder, None if orders.recovery_s is None else Pace(engine), beat)
     loop.recall(folder, round(time.time() * 1000))
     news = News(RemoteEngine(Path(orders.socket)), stop)
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -58,19 +59,19 @@ class Stage:
                 reached |= {r["here"] for r in self.spark.range(0, 64, 1, 16).selectExpr(call).collect()}
 
     @contextmanager
-    def steered(
-        self, policy: str, cycle_s: float = 2.0, options: Mapping[str, object] = MappingProxyType({}),
-        guards: Mapping[str, object] = MappingProxyType({}),
-    ) -> Iterator[Keeper]:  # fmt: skip
-        """While this lasts a controller process steers everything on the stage, over the driver's endpoint."""
+    def steered(self, policy: str, cycle_s: float = 2.0, **more: Any) -> Iterator[Keeper]:
+        """While this lasts a controller process steers everything on the stage, over the driver's endpoint.
+
+        more: of its ``Orders``.
+        """
         endpoint = self.supervisor.endpoint or serve(self.supervisor)
         with tempfile.TemporaryDirectory(prefix="barograph-steered-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             orders = Orders(
-                str(endpoint.path), str(folder / "history"), str(folder / "beat"), policy, cycle_s,
-                options=dict(options), guards=dict(guards),
+                str(endpoint.path), str(folder / "history"), str(folder / "beat"), policy, cycle_s, **more
             )  # fmt: skip
             log = folder / "controller.log"
+            self.supervisor.steered_s = None
             with keep(orders, log) as keeper:
                 deadline = time.monotonic() + 60
                 while self.supervisor.steered_s is None:
@@ -89,10 +90,15 @@ class Stage:
         epoch_s: float = 60.0,
         tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
         supervised: bool = False,
+        load: str | None = None,
     ) -> Iterator["Counting"]:
-        """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive."""
+        """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive.
+
+        load: its shape over an hour, instead of a constant rate.
+        """
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
-            replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], LineShape(seed=5))
+            schedule = Load.parse(load or f"constant {rate}").schedule(1.0 if load is None else 3600.0)
+            replay = Replay(schedule, parallelism["source"], LineShape(seed=5))
 
             def build() -> DataStreamWriter:
                 writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
