@@ -16,7 +16,7 @@ from pathlib import Path
 
 from barograph.beat import Beat, Keeper
 from barograph.engines.spark.client import RemoteEngine
-from barograph.epochs import Recovery
+from barograph.epochs import RECOVERY_S, Recovery
 from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import WAKE_S, Loop, Mode, Settings
@@ -46,7 +46,7 @@ class Orders:
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
-    recovery_s: float | None = Recovery.recovery_s
+    recovery_s: float | None = RECOVERY_S
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""

@@ -6,13 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.priority.test_desk import Water
 
 from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.gates import Gates
 from barograph.model import BadInput, Instance, Metrics, Node, Operator, Snapshot, Topology
 from barograph.priority import RateTrigger
 from barograph.priority.served import FORGET_S, Priorities
-from tests.priority.test_desk import Water
 
 
 class Clock:

@@ -87,6 +87,7 @@ def test_news_wake_who_waits() -> None:
     news.tell()
     waiter.join(5.0)
     assert found == [1]
-    for body in ([], {"seen": "x", "seconds": 1}, {"seen": 1}):
+    bodies: tuple[object, ...] = ([], {"seen": "x", "seconds": 1}, {"seen": 1})
+    for body in bodies:
         with pytest.raises(BadInput, match="news: "):
             news.verb(body)
