@@ -50,6 +50,7 @@ from barograph.model import (
     Topology,
 )
 from barograph.place.even import even
+from barograph.priority.served import serve
 from barograph.workloads import wordcount
 from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
@@ -80,7 +81,7 @@ def run(
             spark, engine=SparkEngine(spark, place.nodes, timeout_s=settings.timeout_s, shares=shares)
         )
         ending.callback(supervisor.close)
-        supervisor.serve()
+        serve(supervisor)
         journal = Journal(settings.journal)
         checkpoint = settings.checkpoint
         if checkpoint is None:

@@ -6,7 +6,7 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
@@ -15,6 +15,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.asks import Asks
+from barograph.engines.spark.epoch_pace import EpochPace
+from barograph.engines.spark.gates import Gates
 from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
@@ -43,6 +46,7 @@ WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read 
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 # Between two epochs; who holds a topology there goes on much sooner.
 HOLD_S = 60.0
+_NO_ASKS = Asks()
 PULSE_TIMEOUT_S = 2.0  # the dead answer at once, by a closed connection; this is for the busy
 
 
@@ -92,6 +96,11 @@ class SparkEngine:
         self.shares = shares
         self._keepers: dict[str, Keeper] = {}
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
+        self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
+        self._asks: dict[str, Asks] = {}
+        self._levels: dict[str, int] = {}
+        self._levels_version = 0
+        self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
         self.sight = Sight()
         self.last: Snapshot | None = None
         """What was last observed, by whomever: for who only wants to look."""
@@ -107,6 +116,50 @@ class SparkEngine:
             self.last = self._snapshot(at - self._born, cycle_s, self._cycle())
             return self.last
 
+    def glance(self) -> Snapshot:
+        """The world as it is, with the metrics that were last observed: for a decision between two cycles."""
+        with self._lock:
+            if self.last is None:
+                return self.observe()
+            self.refresh()
+            found = replace(self._snapshot(self._now() - self._born, self.last.cycle_s), metrics=self.last.metrics)
+            if {i for t in found.topologies for i in t.instances()} != set(found.metrics.instances):
+                return self.observe()  # somebody was scaled since: what was seen says nothing of who is there
+            last = self.last
+            return replace(
+                found, traffic=last.traffic, node_metrics=last.node_metrics, topology_metrics=last.topology_metrics
+            )
+
+    def declare(self, topology: str, asks: Asks) -> None:
+        """What its author asks for a topology; may come before it starts."""
+        with self._lock:
+            self._asks[topology] = asks
+
+    def asked(self, topology: str) -> Asks:
+        return self._asks.get(topology, _NO_ASKS)
+
+    def _as_asked(self, topology: Topology) -> Topology:
+        """With what its author asks and, where its priority was changed since, the level that holds."""
+        asked = self.asked(topology.name).of(topology)
+        return replace(asked, level=self._levels.get(topology.name, asked.level))
+
+    def set_levels(self, levels: Mapping[str, int]) -> int:
+        """The priorities that hold from now on; the first version of the world that has them."""
+        with self._lock:
+            if dict(levels) != self._levels:
+                self._levels = dict(levels)
+                self.refresh()
+                self._levels_version = self._version
+            return self._levels_version
+
+    def is_still(self, topology: str, timeout_s: float) -> bool:
+        """Whether its sources rest and none of its rows is in flight."""
+        return self._bridge.is_still(topology, timeout_s)
+
+    def flows(self, topology: str, timeout_s: float) -> bool:
+        """Whether all its instances run and its sources read."""
+        return self._bridge.flows(topology, timeout_s)
+
     def refresh(self) -> None:
         """Take in what the plug-in has to tell."""
         with self._lock:
@@ -114,7 +167,7 @@ class SparkEngine:
             self._assign_slots(self.sight.executors)
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self.sight.executors),
-                tuple(self.sight.topologies.values()),
+                tuple(self._as_asked(t) for t in self.sight.topologies.values()),
                 self._placement(),
             )
             if world != self._world:
@@ -215,8 +268,11 @@ class SparkEngine:
             orders, done = self._orders(plan, now)
             turns = self._turns(plan, now, orders)
             done += self._share(plan)
+            rests = self.gates.resting if plan.rests is None else frozenset(plan.rests)
+            done += self.gates.rest(self.gates.resting | rests)
             cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
             if not orders and not cut:
+                done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
             leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
@@ -241,6 +297,7 @@ class SparkEngine:
             else f"{t} died in epoch {e}; its next life runs on the plan"
             for t, e in ending.items()
         ]
+        done += self._holds(plan, rests)
         self._await_lives(ending)
         return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending or problems else None)
 
@@ -312,6 +369,12 @@ class SparkEngine:
             time.sleep(0.1)
             self.refresh()
         return ""
+
+    def _holds(self, plan: Plan, rests: frozenset[str]) -> list[str]:
+        """The plan is in effect. Who need not rest any more reads again only now, on the seats it was given."""
+        with self._lock:
+            self.holds_version = max(self.holds_version, plan.version or 0)
+            return self.gates.rest(rests)
 
     def _orders(
         self, plan: Plan, now: Snapshot
