@@ -335,7 +335,7 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s, self.steered,
+            self.journal.latency, self.settings.timeout_s, self.steered, self.start_ms,
         )  # fmt: skip
 
     def _restart(self, restart: Restart) -> RestartReport:
