@@ -44,6 +44,8 @@ BAD = {
     "theta of a policy without one": (["wordcount", "--policy", "even", "--theta", "5"], "even has no theta"),
     "theta without a policy": (["wordcount", "--theta", "5"], "--theta is of a policy"),
     "unknown way to move": (["wordcount", "--policy", "liu", "--migration", "jump"], "must be one of restart-app"),
+    "unknown way for actions": (["wordcount", "--migration", "jump", "--at", "5:cut"], "--migration must be one of"),
+    "a policy that ends its application": (["wordcount", "--policy", "liu", "--migration", "restart-app"], "leave that"),
     "shares for another policy": (["wordcount", "--policy", "liu", "--share", "split=4"], "--share is of policy fixed"),
     "share of nobody": (["wordcount", "--policy", "fixed", "--share", "join=4"], "no operator 'join'"),
     "share above a core": (["wordcount", "--policy", "fixed", "--share", "split=140"], "at most 100"),
