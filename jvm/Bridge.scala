@@ -135,6 +135,24 @@ object Bridge {
     json.writeValueAsString(ending.map { case (q, e) => q -> Long.box(e) }.asJava)
   }
 
+  /** Sources of the topologies in this JSON list rest from now on, and nobody else's. */
+  def rest(text: String): Unit = {
+    Ledger.rest(json.readTree(text).elements().asScala.map(_.asText()).toSet)
+    Mailboxes.push(Ledger.current)
+  }
+
+  /** {NAME: milliseconds that its epochs last, the present one too, ...} as JSON; who is not named has its trigger's. */
+  def pace(text: String): Unit = {
+    Ledger.pace(json.readTree(text).properties().asScala.map(p => p.getKey -> p.getValue.asLong()).toMap)
+    Mailboxes.push(Ledger.current)
+  }
+
+  /** Whether a topology's sources rest and none of its rows is in flight. */
+  def isStill(topology: String, timeoutMs: Long): Boolean = Stillness.isStill(topology, timeoutMs)
+
+  /** Whether all instances of a topology run and its sources read. */
+  def flows(topology: String, timeoutMs: Long): Boolean = Stillness.flows(topology, timeoutMs)
+
   private def change(node: JsonNode): (Map[String, Int], Map[(String, Int), String]) = {
     val parallelism = node.path("parallelism").properties().asScala.map(p => p.getKey -> p.getValue.asInt()).toMap
     val places = node.path("places").elements().asScala.map(p =>

@@ -29,13 +29,16 @@ object Ledger {
   private val cutRuns = mutable.Map[String, String]() // topology -> the run that was last told to end its epoch
   private val holds = mutable.Map[String, Long]() // run -> how long (ms) its next epoch is not begun
   private val held = mutable.Set[String]() // runs that wait there now
+  private val resting = mutable.Set[String]()
+  private val lengths = mutable.Map[String, Long]()
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
-    Seq(orders, pinned, epochs, executors, cuts, cutRuns, holds).foreach(_.clear())
+    Seq(orders, pinned, epochs, executors, cuts, cutRuns, holds, lengths).foreach(_.clear())
+    resting.clear()
     planned.clear()
     ordersVersion += 1
   }
@@ -139,7 +142,25 @@ object Ledger {
   }
 
   /** What executors must know now. */
-  def current: Orders = synchronized { Orders(ordersVersion, cuts.toMap) }
+  def current: Orders = synchronized { Orders(ordersVersion, cuts.toMap, resting.toSet, lengths.toMap) }
+
+  /** From now on the sources of these topologies rest, and nobody else's. */
+  def rest(topologies: Set[String]): Unit = synchronized {
+    if (resting.toSet != topologies) {
+      resting.clear()
+      resting ++= topologies
+      ordersVersion += 1
+    }
+  }
+
+  /** From now on epochs of these topologies last so many milliseconds, the present ones too; the others' as their triggers say. */
+  def pace(lengthsMs: Map[String, Long]): Unit = synchronized {
+    if (lengths.toMap != lengthsMs) {
+      lengths.clear()
+      lengths ++= lengthsMs
+      ordersVersion += 1
+    }
+  }
 
   // --- what was planned ---
 

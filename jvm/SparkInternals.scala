@@ -113,6 +113,7 @@ package org.apache.spark.barograph {
         override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
         override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
           case AreYouThere => context.reply(true)
+          case AskHowFar(topology) => context.reply(Lives.howFar(topology))
         }
       })
     }

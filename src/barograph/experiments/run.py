@@ -51,6 +51,7 @@ from barograph.model import (
     Topology,
 )
 from barograph.place.even import even
+from barograph.priority.served import serve
 from barograph.workloads import wordcount
 from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
@@ -81,14 +82,15 @@ def run(
             spark, engine=SparkEngine(spark, place.nodes, timeout_s=settings.timeout_s, shares=shares)
         )
         ending.callback(supervisor.close)
-        supervisor.serve()
+        serve(supervisor)
         journal = Journal(settings.journal)
         checkpoint = settings.checkpoint
         if checkpoint is None:
             checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
             ending.callback(shutil.rmtree, checkpoint, True)
         if not journal.past.begun:
-            warm_up(spark, settings.parallelism, say)
+            scaled = {a.rescale.operator for a in settings.actions if a.rescale is not None}
+            warm_up(spark, settings.parallelism, say, settings.steering is not None or "count" in scaled)
         return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
 
 

@@ -182,6 +182,22 @@ class Bridge:
         answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
         return answer
 
+    def rest(self, topologies: Iterable[str]) -> None:
+        """The sources of these read nothing from now on; the others' read."""
+        self._bridge.rest(json.dumps(list(topologies)))
+
+    def pace(self, lengths_ms: Mapping[str, int]) -> None:
+        """How long epochs last, the present ones too; who is not named has its trigger's length."""
+        self._bridge.pace(json.dumps(dict(lengths_ms)))
+
+    def is_still(self, topology: str, timeout_s: float) -> bool:
+        """Whether its sources rest and none of its rows is in flight."""
+        return bool(self._bridge.isStill(topology, int(timeout_s * 1000)))
+
+    def flows(self, topology: str, timeout_s: float) -> bool:
+        """Whether all its instances run and its sources read."""
+        return bool(self._bridge.flows(topology, int(timeout_s * 1000)))
+
     def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
         """Empty while it lives, "stopped", or "died: " and what killed it."""
         return str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000)))
