@@ -53,6 +53,7 @@ BAD = {
     "peak of nothing": (["wordcount", "--policy", "fixed-peak"], "--like FILE"),
     "like a file that is not there": (["wordcount", "--policy", "fixed-equal", "--like", "/no"], "cannot be read"),
     "like for another policy": (["wordcount", "--policy", "liu", "--like", "/no"], "--like is of policies"),
+    "recovery that is no time": (["wordcount", "--policy", "liu", "--recovery", "soon"], "'soon' is not a time"),
     "toil of the source": (["wordcount", "--toil", "source=5"], "only split and count"),
     "toil without a number": (["wordcount", "--toil", "split=much"], "not OPERATOR=MICROSECONDS"),
     "actions on Spark alone": (["wordcount", "--policy", "spark", "--at", "5:cut"], "leave --at out"),

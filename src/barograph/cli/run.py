@@ -74,6 +74,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
     parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
+    parser.add_argument(
+        "--recovery",
+        default="30s",
+        help="what epochs grow and shrink for: back in time after a death; off: --epoch holds",
+    )
     parser.add_argument("--cycle", default="2s", help="how often the policy decides (default %(default)s)")
     parser.add_argument(
         "--mode", choices=("act", "advise"), default="act", help="advise: decide, record, change nothing"
@@ -167,6 +172,7 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
         {f"{NAME}/{operator}": share for operator, share in shares.items()},
         release_after_s=None if args.release_after == "never" else parse_duration_s(args.release_after),
         spare_nodes=args.spare_nodes,
+        recovery_s=None if args.recovery == "off" else parse_duration_s(args.recovery),
     )  # fmt: skip
 
 

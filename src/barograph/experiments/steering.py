@@ -9,6 +9,7 @@ from typing import Any
 
 from barograph.beat import Keeper
 from barograph.engines.spark.endpoint import Endpoint
+from barograph.epochs import RECOVERY_S
 from barograph.experiments.spent import OperatorShare, spent
 from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
@@ -27,6 +28,7 @@ class Steering:
 
     shares_pct: of a policy of fixed shares, by ``topology/operator``.
     release_after_s: how long a node must be idle to be released; None: all are kept.
+    recovery_s: the target that the length of epochs follows; None: they stay as they are.
     """
 
     policy: str
@@ -38,6 +40,7 @@ class Steering:
     shares_pct: Mapping[str, float] = field(default_factory=dict)
     release_after_s: float | None = None
     spare_nodes: int = 1
+    recovery_s: float | None = RECOVERY_S
 
     def __post_init__(self) -> None:
         require_positive("cycle", self.cycle_s)
@@ -49,7 +52,7 @@ class Steering:
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
             self.mode, self.enforce, {**ways, **self.options}, shares_pct=dict(self.shares_pct),
-            release_after_s=self.release_after_s, spare_nodes=self.spare_nodes,
+            release_after_s=self.release_after_s, spare_nodes=self.spare_nodes, recovery_s=self.recovery_s,
         )  # fmt: skip
 
     def start(self, socket: Path, folder: Path) -> Keeper:
