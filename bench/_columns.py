@@ -16,7 +16,7 @@ from typing import Any
 from bench._figures import Bar
 
 # An epoch is as long as Spark's own default, for everybody.
-CYCLE_S, THETA_PCT, EPOCH_S, NODE_CPU, NODES = 2.0, 5.0, 300.0, 0.6, 3
+CYCLE_S, THETA_PCT, EPOCH_S, NODE_CPU, NODES = 2.0, 2.0, 300.0, 0.6, 3
 PARALLELISM = {"source": 2, "split": 2, "count": 3}
 # CPU that the papers' operators cost, so that shares of a core are what decides and not Spark's own threads.
 TOIL_US = {"split": 300, "count": 40}
