@@ -9,25 +9,36 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec
 
-/** Spark's real-time scan, whose epoch can be ended by an order. */
+/**
+ * Spark's real-time scan, whose epoch can be ended by an order, last longer or shorter than its trigger says, and whose
+ * readers can be told to rest. ownMs: the trigger's length; the scan's own is far longer, and the readers end it in time.
+ */
 class CuttableScan(
     output: Seq[Attribute],
     @transient scan: Scan,
     @transient stream: MicroBatchStream,
     @transient start: Offset,
     batchDurationMs: Long,
-    runId: String,
-    epoch: Long)
+    ownMs: Long,
+    of: Marks)
   extends RealTimeStreamScanExec(output, scan, stream, start, batchDurationMs) {
 
   override lazy val readerFactory: PartitionReaderFactory =
-    new CuttableFactory(stream.createReaderFactory(), runId, epoch)
+    new CuttableFactory(stream.createReaderFactory(), of, batchDurationMs, ownMs)
 
   // Spark copies plan nodes by the arguments of the case class, which are fewer than ours.
-  override protected def otherCopyArgs: Seq[AnyRef] = Seq(runId, Long.box(epoch))
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(Long.box(ownMs), of)
 }
 
-class CuttableFactory(real: PartitionReaderFactory, runId: String, epoch: Long) extends PartitionReaderFactory {
+object CuttableScan {
+  /**
+   * Room for epochs that are longer than their trigger says. It also makes the scan differ from Spark's: equality of scans
+   * compares only stream and duration, and equal nodes are not replaced.
+   */
+  val RoomMs = 86400000L
+}
+
+class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, ownMs: Long) extends PartitionReaderFactory {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
     val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
     val life = Lives.current
@@ -37,17 +48,23 @@ class CuttableFactory(real: PartitionReaderFactory, runId: String, epoch: Long) 
         replay.meter = life.meter
       case _ =>
     }
-    new CuttableReader(reader, Cuts.of(runId), epoch)
+    new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs)
   }
 }
 
-/** Says "no more" once its epoch is cut. The order names the epoch, so one that comes late cuts nothing else. */
-class CuttableReader(real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, epoch: Long)
+/**
+ * Says "no more" once its epoch is cut or has lasted as long as is wanted now. The order of a cut names the epoch, so one
+ * that comes late cuts nothing else. While its topology's gate is shut it asks the source for nothing.
+ */
+class CuttableReader(
+    real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, gate: Gates.Gate, epoch: Long, scanMs: Long, ownMs: Long)
   extends SupportsRealTimeRead[InternalRow] {
 
   // Short enough that a cut is not felt, long enough that an idle source costs no CPU.
   private val sliceMs = 20L
+  private val restMs = 2L
   private val life = Lives.current
+  if (life != null) life.reads = true
   // The replay source times its own waits. Of any other nobody knows whether a call will wait, so each is timed.
   private val timed = life != null && !real.isInstanceOf[ReplayReader]
 
@@ -61,17 +78,33 @@ class CuttableReader(real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, ep
 
   override def nextWithTimeout(startMs: JLong, timeoutMs: JLong): RecordStatus = {
     var now = startMs.longValue
-    val end = now + timeoutMs.longValue
-    while (now < end && cut.epoch < epoch) {
-      if (timed) life.meter.idleBegins()
-      val status = real.nextWithTimeout(now, math.min(sliceMs, end - now))
-      if (timed) life.meter.idleEnds()
-      if (status.hasRecord) {
-        if (life != null) life.rowsRead += 1
-        return status
+    // The scan's end less its length is when the epoch began, on the driver's clock, which Spark goes by as well.
+    val begunMs = now + timeoutMs.longValue - scanMs
+    while (now < endMs(begunMs) && cut.epoch < epoch) {
+      if (gate.shut) rest(begunMs)
+      else {
+        if (timed) life.meter.idleBegins()
+        val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
+        if (timed) life.meter.idleEnds()
+        if (status.hasRecord) {
+          if (life != null) life.rowsRead += 1
+          return status
+        }
       }
       now = System.currentTimeMillis()
     }
     RecordStatus.newStatusWithoutArrivalTime(false)
+  }
+
+  private def endMs(begunMs: Long): Long = {
+    val wanted = gate.lengthMs
+    begunMs + (if (wanted > 0L) math.min(wanted, scanMs) else ownMs)
+  }
+
+  /** All that was read before has been handed on by now: the row before is asked for only when it is done with. */
+  private def rest(begunMs: Long): Unit = {
+    if (life != null) { life.meter.idleBegins(); life.rests = true }
+    try while (gate.shut && cut.epoch < epoch && System.currentTimeMillis() < endMs(begunMs)) Thread.sleep(restMs)
+    finally if (life != null) { life.rests = false; life.meter.idleEnds() }
   }
 }

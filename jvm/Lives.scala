@@ -2,9 +2,10 @@ package org.apache.spark.barograph
 
 import java.lang.management.ManagementFactory
 import java.nio.file.{Files, Path}
-import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
 
 import scala.collection.mutable
+import scala.jdk.CollectionConverters._
 
 import org.apache.spark.{SparkEnv, TaskContext}
 
@@ -23,6 +24,9 @@ final class Life(
   /** Rows read from the source in this epoch. One writer; a reader may see it a moment late. */
   var rowsRead: Long = 0L
   val meter = new Meter
+  /** Whether it reads from a source, and whether it was told to rest and has nothing left to hand on. */
+  @volatile var reads: Boolean = false
+  @volatile var rests: Boolean = false
   /** The reporter's note: the call at which it last told of latencies. */
   var latencyTold: Long = 0L
 
@@ -100,6 +104,7 @@ object Lives {
   private[barograph] val threads = ManagementFactory.getThreadMXBean
   private val here = new ThreadLocal[Life]()
   private val begun = new ConcurrentLinkedQueue[Life]()
+  private val present = ConcurrentHashMap.newKeySet[Life]()
   private val running = mutable.LinkedHashSet[Life]()
   private var unheard = Seq.empty[LifeReport]
   private var turn = 0L
@@ -112,12 +117,21 @@ object Lives {
       pid, tid, System.currentTimeMillis())
     here.set(life)
     begun.add(life)
-    context.addTaskCompletionListener[Unit] { _ => life.end(); here.remove() }
+    present.add(life)
+    context.addTaskCompletionListener[Unit] { _ => life.end(); present.remove(life); here.remove() }
     life
   }
 
   /** The instance that runs on the calling thread; null where none does. */
   def current: Life = here.get()
+
+  /** How far the instances of a topology are that run here now. May be called by any thread. */
+  def howFar(topology: String): Seq[HowFar] = present.asScala.toSeq.filter(_.topology == topology).map { life =>
+    // In this order: who has taken its last row and waits after that has sent all that comes of it.
+    val taken = life.meter.executed
+    val waits = if (life.reads) life.rests else life.meter.idle
+    HowFar(life.runId, life.epoch, life.operator, life.index, life.reads, waits, taken, life.meter.sent.clone().sum)
+  }
 
   /** (process, thread) as the operating system numbers them; 0 where it does not tell. */
   private def osThread(): (Int, Int) =

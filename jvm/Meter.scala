@@ -31,6 +31,9 @@ final class Meter {
   def blockedEnds(): Unit = { blockedNs += System.nanoTime() - blockedSinceNs; blockedSinceNs = 0L }
   def blockedSince(startNs: Long): Unit = blockedNs += System.nanoTime() - startNs
 
+  /** Whether it waits for rows just now. */
+  def idle: Boolean = idleSinceNs != 0L
+
   /** Waiting so far, the wait under way included. */
   def idleNsBy(nowNs: Long): Long = Meter.upTo(idleNs, idleSinceNs, nowNs)
   def blockedNsBy(nowNs: Long): Long = Meter.upTo(blockedNs, blockedSinceNs, nowNs)

@@ -2,8 +2,11 @@ package org.apache.spark.barograph
 
 import java.util.concurrent.ConcurrentHashMap
 
-/** What executors must know: per run of a query, the last epoch that is to end now. Grows only while runs live. */
-final case class Orders(version: Long, cuts: Map[String, Long])
+/**
+ * What executors must know: per run of a query, the last epoch that is to end now (grows only while runs live); by
+ * topology, whose sources are to rest, and how many milliseconds an epoch is to be where that is not its trigger's.
+ */
+final case class Orders(version: Long, cuts: Map[String, Long], resting: Set[String], lengths: Map[String, Long])
 
 /** What one topology is to be: parallelism by operator, executor by instance. Kept on the driver only. */
 final case class TopologyOrders(version: Long, parallelism: Map[String, Int], places: Map[(String, Int), String])
@@ -43,6 +46,7 @@ object Cuts {
           val line = of(run)
           if (epoch > line.epoch) line.epoch = epoch
         }
+        Gates.take(orders)
         heard = orders.version
         // A run that no order names has ended: its line would only use memory.
         lines.keySet().removeIf(run => lines.get(run).epoch >= 0 && !orders.cuts.contains(run))

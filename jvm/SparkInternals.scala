@@ -3,9 +3,11 @@ package org.apache.spark.sql.barograph {
 
   import scala.jdk.CollectionConverters._
 
+  import org.apache.hadoop.conf.Configuration
+
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+  import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, StreamingQueryCheckpointMetadata}
 
   object SqlInternals {
     /** The running queries of the application, whichever session started them. */
@@ -13,6 +15,16 @@ package org.apache.spark.sql.barograph {
       session.asInstanceOf[ClassicSession].sharedState.activeStreamingQueries.values().asScala.toSeq.collect {
         case query: StreamExecution => query
       }
+
+    /** A session of its own with this one's settings and this one's catalogue. */
+    def copyOf(session: SparkSession): ClassicSession = session.asInstanceOf[ClassicSession].cloneSession()
+
+    def hadoopConf(session: SparkSession): Configuration =
+      session.asInstanceOf[ClassicSession].sessionState.newHadoopConf()
+
+    /** What a checkpoint says of epochs begun and committed. */
+    def logsOf(session: SparkSession, checkpoint: String): StreamingQueryCheckpointMetadata =
+      new StreamingQueryCheckpointMetadata(session.asInstanceOf[ClassicSession], checkpoint)
   }
 }
 
@@ -106,6 +118,7 @@ package org.apache.spark.barograph {
         override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
         override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
           case AreYouThere => context.reply(true)
+          case AskHowFar(topology) => context.reply(Lives.howFar(topology))
         }
       })
     }

@@ -43,7 +43,7 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
     val name = active.find(_.id.toString == queryId).flatMap(q => Option(q.name))
       .getOrElse(s"query-${queryId.take(8)}")
     val orders = Ledger.begin(name, runId, epoch)
-    val cuttable = makeCuttable(plan, runId, epoch)
+    val cuttable = makeCuttable(plan, Marks(name, runId, epoch))
     val named = nameStages(cuttable)
     val scaled = scale(cuttable, named, orders)
     val stages = nameStages(scaled)
@@ -53,10 +53,12 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
   }
 
   /** The scan asks the source in slices, so that an order can end the epoch. */
-  private def makeCuttable(plan: SparkPlan, runId: String, epoch: Long): SparkPlan = plan.transformUp {
-    // One millisecond more: equality of scans compares only stream and duration, and equal nodes are not replaced.
+  private def makeCuttable(plan: SparkPlan, of: Marks): SparkPlan = plan.transformUp {
+    // An epoch of no length loads a state to begin with, and reads nothing; it keeps it, but for the millisecond that
+    // makes it differ.
     case r: RealTimeStreamScanExec if r.getClass == classOf[RealTimeStreamScanExec] =>
-      new CuttableScan(r.output, r.scan, r.stream, r.start, r.batchDurationMs + 1, runId, epoch)
+      val room = if (r.batchDurationMs > 0L) CuttableScan.RoomMs else 1L
+      new CuttableScan(r.output, r.scan, r.stream, r.start, r.batchDurationMs + room, r.batchDurationMs, of)
   }
 
   /**
@@ -106,7 +108,7 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
     def nameOf(top: SparkPlan): String = byTop.collectFirst { case (t, n) if t eq top => n }.get
     TopologySketch(
       stages.map { case (name, s) =>
-        OperatorSketch(name, s.parallelism, s.scans.nonEmpty, s.isSink, s.stateful, s.fixedBecause)
+        OperatorSketch(name, s.parallelism, s.scans.nonEmpty, s.isSink, s.stateful, s.fixedBecause, s.repartition)
       },
       stages.flatMap { case (name, s) =>
         s.inputs.map(e => EdgeSketch(nameOf(e.child), name, Stage.grouping(e)))

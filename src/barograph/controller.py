@@ -1,6 +1,7 @@
 """The cycle: what was seen becomes a plan. Only engines touch the world; this only decides."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barograph.model import Cycle, Reason, Snapshot
 from barograph.policies import Policy
@@ -14,4 +15,4 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     places = policy.placer(now, demand, allotment)
     unplaced = tuple(Reason(refusal.what, f"not placed: {refusal.reason}") for refusal in places.unplaced)
     plan = policy.migrator(now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
-    return Cycle(now, forecast, demand, allotment, plan)
+    return Cycle(now, forecast, demand, allotment, replace(plan, rests=allotment.starved))

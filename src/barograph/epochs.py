@@ -21,6 +21,7 @@ from barograph.guards.trim import Held, made_valid, without
 from barograph.model import Cycle, Plan, Reason, Snapshot
 from barograph.model.checks import require, require_number, require_positive
 
+RECOVERY_S = 30.0
 WAITS = "its cut waits for a quieter moment"
 
 
@@ -31,7 +32,7 @@ class Recovery:
     near: a length that differs from the present one by less than this part of it is not worth a change.
     """
 
-    recovery_s: float = 30.0
+    recovery_s: float = RECOVERY_S
     down_s: float = 2.0
     least_s: float = 5.0
     most_s: float = 300.0

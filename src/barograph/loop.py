@@ -15,10 +15,10 @@ from barograph.controller import decide
 from barograph.engines.port import Engine
 from barograph.epochs import Quiet, Recovery, epoch_length, in_quiet_moments
 from barograph.guards import Act, Guards, acts_of, guard, remember
-from barograph.guards.acts import HOUR_S
+from barograph.guards.acts import HOUR_S, NEW_LEVELS
 from barograph.history.read import changes_since, last_cycles
 from barograph.history.write import Recorder
-from barograph.model import BadInput, Cycle, Outcome, Plan, Reason, Refusal
+from barograph.model import BadInput, Cycle, Metrics, Outcome, Plan, Reason, Refusal, Snapshot
 from barograph.model.checks import require_positive
 from barograph.nodes import NodeOrders, Upkeep, fetch_time_s, keep_nodes
 from barograph.policies import Policy
@@ -79,11 +79,14 @@ class Loop:
         self.history: list[Cycle] = []
         self.acts: tuple[Act, ...] = ()
         self.epochs_s: dict[str, float] = {}
+        self._levels: dict[str, int] = {}  # by which the last plan was made that holds
 
     def recall(self, folder: Path, wall_ms: int) -> None:
         """Go on from a recorded history. wall_ms: now."""
         try:
-            self.history = last_cycles(folder, self.settings.memory_cycles)
+            # One made between two cycles saw nothing of its own.
+            recent = last_cycles(folder, self.settings.memory_cycles)
+            self.history = [c for c in recent if c.snapshot.metrics.instances]
         except BadInput:  # there is none yet
             return
         for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
@@ -99,15 +102,35 @@ class Loop:
         self._beat("deciding", DECIDE_S)
         policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
         cycle = self._held_back(decide(policy, self.history, now))
-        cycle = self._with_epochs(cycle)
         orders = self._node_orders(policy, cycle)
-        cycle = _with_reasons(cycle, orders.reasons)
+        cycle = self._with_outcome(_with_reasons(self._with_epochs(cycle), orders.reasons))
         if self.settings.mode is Mode.ACT:
-            cycle = self._with_nodes(replace(cycle, outcome=self._applied(cycle.plan)), orders)
+            cycle = self._with_nodes(cycle, orders)
         self._beat("recording", DECIDE_S)
         self._remember(cycle)
         if self._recorder is not None:
             self._recorder.record(cycle, policy.horizon_cycles)
+        return cycle
+
+    def turn_between(self, now: Snapshot) -> Cycle | None:
+        """Priorities have changed: decide anew at once, and not at the next cycle. None where nothing is new.
+
+        now: the world as it is, with the metrics of the last cycle. So no cycle is cut short, and no forecast sees one.
+        """
+        if not self.history or self.history[-1].snapshot.at_s >= now.at_s or _levels(now) == self._levels:
+            return None
+        self._beat("deciding", DECIDE_S)
+        earlier, last = self.history[:-1], self.history[-1]
+        cycle = self._with_outcome(self._held_back(decide(self.settings.policy, earlier, now), earlier))
+        self.acts = remember(self.acts, cycle)
+        self.history = [*earlier, cycle]
+        if self._recorder is not None:
+            self._beat("recording", DECIDE_S)
+            between_s = max(1e-3, now.at_s - last.snapshot.at_s)
+            seen = replace(
+                now, cycle_s=between_s, metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=()
+            )
+            self._recorder.record(replace(cycle, snapshot=seen), self.settings.policy.horizon_cycles)
         return cycle
 
     def run(
@@ -136,11 +159,27 @@ class Loop:
             if wait(max(0.0, due_s - clock())):
                 return
 
-    def _held_back(self, cycle: Cycle) -> Cycle:
+    def _held_back(self, cycle: Cycle, history: Sequence[Cycle] | None = None) -> Cycle:
+        history = self.history if history is None else history
         if not self.settings.enforce:
             cycle = replace(cycle, plan=replace(cycle.plan, shares_pct={}))
-        guarded = guard(self.settings.guards, self.acts, self.history, cycle)
-        return in_quiet_moments(self.settings.quiet, self.history, guarded)
+        levels = _levels(cycle.snapshot)
+        if any(self._levels.get(name, level) != level for name, level in levels.items()):
+            # Sources are held back until the plan for the new levels holds: only the budget and the freeze may stop it.
+            at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0)
+            cycle = guard(at_once, self.acts, history, cycle)
+            why = Reason("priorities", NEW_LEVELS, {name: float(level) for name, level in levels.items()})
+            return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, why)))
+        guarded = guard(self.settings.guards, self.acts, history, cycle)
+        return in_quiet_moments(self.settings.quiet, history, guarded)
+
+    def _with_outcome(self, cycle: Cycle) -> Cycle:
+        if self.settings.mode is Mode.ACT:
+            cycle = replace(cycle, outcome=self._applied(cycle.plan))
+            if cycle.outcome is not None and not cycle.outcome.ok:
+                return cycle
+        self._levels = _levels(cycle.snapshot)
+        return cycle
 
     def _with_epochs(self, cycle: Cycle) -> Cycle:
         """How long epochs should be, told when it changes; and recorded, with the reason."""
@@ -199,6 +238,10 @@ class Loop:
 
 def _with_reasons(cycle: Cycle, reasons: Sequence[Reason]) -> Cycle:
     return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons))) if reasons else cycle
+
+
+def _levels(now: Snapshot) -> dict[str, int]:
+    return {t.name: t.level for t in now.topologies}
 
 
 def horizon_cycles(settings: Settings, history: Sequence[Cycle]) -> int:

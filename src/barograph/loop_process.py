@@ -16,21 +16,27 @@ from pathlib import Path
 
 from barograph.beat import Beat, Keeper
 from barograph.engines.spark.client import RemoteEngine
+from barograph.epochs import RECOVERY_S, Recovery
 from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
-from barograph.loop import Loop, Mode, Settings
-from barograph.model import BadInput
+from barograph.loop import WAKE_S, Loop, Mode, Settings
+from barograph.model import BadInput, Snapshot
+from barograph.model.codec import from_json
 from barograph.nodes import NodeOrders, Upkeep
-from barograph.policies import DEFAULT, named, with_options
+from barograph.policies import DEFAULT, named, with_options, with_shares
 
 NODES_S = 60.0  # a node that is released ends in order
+
+TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a controller process is told. history, beat: a folder and a file. options: of the policy; guards: of those.
 
-    gone_s: it ends when the driver is out of reach for so long; None for never.
+    shares_pct: of a policy of fixed shares, by ``topology/operator``.
+    gone_s: it ends when the driver is out of reach for so long; None for never. recovery_s: the target that the length
+    of epochs follows; None leaves epochs as their triggers have them.
     release_after_s, spare_nodes: when idle nodes are released (None: never), and how many are kept.
     """
 
@@ -45,8 +51,10 @@ class Orders:
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
     release_after_s: float | None = None
     spare_nodes: int = 1
+    recovery_s: float | None = RECOVERY_S
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -56,9 +64,10 @@ class Orders:
             guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
-        policy = with_options(named(self.policy), self.options)
+        policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
+        recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
         upkeep = Upkeep(self.release_after_s, self.spare_nodes)
-        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, upkeep=upkeep)
+        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery, upkeep=upkeep)
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:
@@ -75,28 +84,75 @@ def main(parent: int, orders: Orders) -> int:
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
 
-    def wait(seconds: float) -> bool:
-        """Until it is time, or told to end, or the one who started us is gone."""
-        deadline_s = time.monotonic() + seconds
-        while not stop.is_set() and os.getppid() == parent:
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0:
-                return False
-            stop.wait(min(left_s, 1.0))
-        return True
-
     beat = Beat(Path(orders.beat))
     beat("starting", 60.0)
     settings = orders.settings()
     folder = Path(orders.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
     engine = RemoteEngine(Path(orders.socket))
-    loop = Loop(engine, settings, recorder, Pace(engine), beat, Nodes(engine))
+    pace = None if orders.recovery_s is None else Pace(engine)
+    loop = Loop(engine, settings, recorder, pace, beat, Nodes(engine))
     loop.recall(folder, round(time.time() * 1000))
+    news = News(RemoteEngine(Path(orders.socket)), stop)
+
+    def wait(seconds: float) -> bool:
+        """Until it is time, or told to end, or the one who started us is gone. What comes in between is seen to."""
+        deadline_s = time.monotonic() + seconds
+        while not stop.is_set() and os.getppid() == parent:
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0:
+                return False
+            if news.came_within(min(left_s, 0.5)):
+                between(loop, engine)
+                beat("waiting", max(0.0, deadline_s - time.monotonic()) + WAKE_S)
+        return True
+
     loop.run(time.monotonic, wait, _say, orders.gone_s)
+    news.close()
     engine.close()
     recorder.close()
     return 0
+
+
+def between(loop: Loop, engine: RemoteEngine) -> None:
+    """Priorities may have changed: decide between two cycles. What goes wrong is left to the next cycle."""
+    try:
+        for _ in range(TRIES):  # the world may change while this decides
+            cycle = loop.turn_between(from_json(Snapshot, engine.ask("glance")))
+            if cycle is None or cycle.outcome is None or cycle.outcome.ok:
+                return
+    except (ConnectionError, TimeoutError, BadInput, RuntimeError) as error:
+        _say(f"not decided between two cycles: {error}")
+
+
+class News:
+    """Waits for word from the driver that something should not wait for the next cycle, on a connection of its own.
+
+    A driver that has no verb for it is asked once and left in peace.
+    """
+
+    def __init__(self, engine: RemoteEngine, stop: threading.Event) -> None:
+        self._engine, self._stop = engine, stop
+        self._seen = -1
+        self._none = False
+
+    def came_within(self, seconds: float) -> bool:
+        if self._none:
+            self._stop.wait(seconds)
+            return False
+        try:
+            seen = int(self._engine.ask("news", {"seen": self._seen, "seconds": seconds}))
+        except BadInput:
+            self._none = True
+            return False
+        except (ConnectionError, TimeoutError, RuntimeError):
+            self._stop.wait(seconds)
+            return False
+        came, self._seen = self._seen not in (-1, seen), seen
+        return came
+
+    def close(self) -> None:
+        self._engine.close()
 
 
 class Pace:

@@ -61,6 +61,18 @@ def test_where_cpu_is_short_the_demand_says_the_limits() -> None:
     assert limits(now, demand) == {"t/0": 40}
 
 
+def test_where_cpu_is_short_nobody_takes_what_another_is_due() -> None:
+    """u needs far more than there is; t needs 15 of its share of 20, and u may have what that leaves, and no more."""
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    demand = Demand(
+        (
+            OperatorDemand("t", "a", 1, (20,), held_pct=(15,), ceilings_pct=(20,)),
+            OperatorDemand("u", "a", 1, (75,), held_pct=(300,), ceilings_pct=(100,)),
+        )
+    )
+    assert limits(now, demand) == {"t/0": 20, "u/0": 85}
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_no_topology_that_surges_takes_what_another_needs(data: st.DataObject) -> None:

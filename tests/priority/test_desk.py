@@ -10,6 +10,7 @@ import pytest
 from barograph.cli.main import main
 from barograph.engines.spark.endpoint import Endpoint
 from barograph.priority import Desk
+from barograph.priority.machine import Phase
 
 
 class Water:
@@ -66,6 +67,10 @@ def test_the_protocol_in_order(tmp_path: Path) -> None:
     assert water.did == ["pause a", "reschedule", "resume a"]
     assert water.levels == [{"a": 1, "b": 3}]
     assert found.levels() == {"a": 1, "b": 3}
+    assert [phase for _, name, phase in found.passed if name == "a"] == [
+        Phase.DRAINING, Phase.RESCHEDULING, Phase.RESUMING, Phase.STEADY,
+    ]  # fmt: skip
+    assert sorted(at for at, _, _ in found.passed) == [at for at, _, _ in found.passed]
     assert found.told[0] == "a: trigger on by its user" and "resumed" in found.told[1]
     before = (tmp_path / "p.json").stat().st_mtime_ns
     found.turn()

@@ -7,11 +7,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from barograph.beat import Keeper
 from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
@@ -25,13 +27,16 @@ from barograph.engines.spark.supervise import Build, Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.verdict import Verdict, judge
 from barograph.experiments.warm import require_alive
+from barograph.loop_process import Orders, keep
 from barograph.model import Load, Plan
+from barograph.priority.served import serve
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
 
 PARALLELISM = {"source": 2, "split": 2, "count": 3}
+LINES = LineShape(seed=5)
 
 
 @dataclass
@@ -56,6 +61,29 @@ class Stage:
                 reached |= {r["here"] for r in self.spark.range(0, 64, 1, 16).selectExpr(call).collect()}
 
     @contextmanager
+    def steered(self, policy: str, cycle_s: float = 2.0, **more: Any) -> Iterator[Keeper]:
+        """While this lasts a controller process steers everything on the stage, over the driver's endpoint.
+
+        more: of its ``Orders``.
+        """
+        endpoint = self.supervisor.endpoint or serve(self.supervisor)
+        with tempfile.TemporaryDirectory(prefix="barograph-steered-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            orders = Orders(
+                str(endpoint.path), str(folder / "history"), str(folder / "beat"), policy, cycle_s, **more
+            )  # fmt: skip
+            log = folder / "controller.log"
+            self.supervisor.steered_s = None
+            with keep(orders, log) as keeper:
+                deadline = time.monotonic() + 60
+                while self.supervisor.steered_s is None:
+                    if time.monotonic() > deadline:
+                        raise TimeoutError(f"the controller ordered nothing within 60 s: {log.read_text()}")
+                    time.sleep(0.05)
+                yield keeper
+            self.supervisor.steered_s = None
+
+    @contextmanager
     def wordcount(
         self,
         name: str = wordcount.NAME,
@@ -64,10 +92,16 @@ class Stage:
         epoch_s: float = 60.0,
         tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
         supervised: bool = False,
+        lines: LineShape = LINES,
+        load: str | None = None,
     ) -> Iterator["Counting"]:
-        """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive."""
+        """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive.
+
+        load: its shape over an hour, instead of a constant rate.
+        """
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
-            replay = Replay(Load.parse(f"constant {rate}").schedule(1.0), parallelism["source"], LineShape(seed=5))
+            schedule = Load.parse(load or f"constant {rate}").schedule(1.0 if load is None else 3600.0)
+            replay = Replay(schedule, parallelism["source"], lines)
 
             def build() -> DataStreamWriter:
                 writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)

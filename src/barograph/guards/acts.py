@@ -7,6 +7,7 @@ from barograph.model import Cycle, Placement, Plan, Snapshot
 
 HOUR_S = 3600.0
 ROLLED_BACK = "rolled back: what was done did not help"
+NEW_LEVELS = "priorities have changed: nothing waits, and nobody is judged by what he lost"
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Act:
     """One topology was changed by one plan; shares are no act, since they cost nothing.
 
     before: where its instances were. parallelism: before it, of the operators it rescaled. distress_s, load_rows_s:
-    how the topology was when it was decided; None where not known. rollback: it undid another.
+    how the topology was when it was decided; None where not known, or where it is not to be judged by it. rollback: it
+    undid another.
     """
 
     at_s: float
@@ -35,6 +37,7 @@ def acts_of(cycle: Cycle) -> tuple[Act, ...]:
         return ()
     now, plan = cycle.snapshot, cycle.plan
     undone = {r.about for r in plan.reasons if r.why == ROLLED_BACK}
+    ordered = any(r.why == NEW_LEVELS for r in plan.reasons)
     return tuple(
         Act(
             now.at_s,
@@ -48,7 +51,7 @@ def acts_of(cycle: Cycle) -> tuple[Act, ...]:
                 for r in plan.rescales
                 if r.topology == topology
             ),
-            distress_s(now, topology),
+            None if ordered else distress_s(now, topology),
             load_rows_s(now, topology),
             topology in undone,
         )

@@ -44,10 +44,16 @@ class Migrate:
         return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
 
     def _limits(self, now: Snapshot, demand: Demand, placement: Placement) -> dict[Instance, float]:
-        """What is written for each instance. Where CPU is short the demand has its own limits, and nothing to lend."""
-        shares = _shares(demand)
-        short = any(o.ceilings_pct for o in demand.operators)
-        return with_borrowed(now, placement, demand, shares) if self.lend and shares and not short else shares
+        """What is written for each instance.
+
+        Where CPU is short the demand has limits of its own, above the shares; but nobody's are so high that he could
+        take what another topology on his node is due.
+        """
+        shares, ceilings = _shares(demand), _ceilings(demand)
+        if not self.lend or not shares:
+            return {**shares, **ceilings}
+        limits = with_borrowed(now, placement, demand, shares)
+        return {**limits, **{i: max(shares[i], min(ceiling, limits[i])) for i, ceiling in ceilings.items()}}
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)
@@ -75,7 +81,17 @@ def _shares(demand: Demand) -> dict[Instance, float]:
     return {
         Instance(d.topology, d.operator, index): share
         for d in demand.operators
-        for index, share in enumerate(d.ceilings_pct or d.shares_pct)
+        for index, share in enumerate(d.shares_pct)
+    }
+
+
+def _ceilings(demand: Demand) -> dict[Instance, float]:
+    if not demand.enforced:
+        return {}
+    return {
+        Instance(d.topology, d.operator, index): limit
+        for d in demand.operators
+        for index, limit in enumerate(d.ceilings_pct)
     }
 
 

@@ -41,6 +41,8 @@ class Plan:
     """All that should hold after it was applied; what it does not name stays as it is.
 
     cuts: topologies whose epoch ends now even if nothing else of them changes.
+    rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
+    is.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
     """
 
@@ -51,6 +53,7 @@ class Plan:
     mode: MigrationMode = MigrationMode.CUT
     version: int | None = None
     reasons: tuple[Reason, ...] = ()
+    rests: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares_pct", MappingProxyType(dict(self.shares_pct)))

@@ -50,6 +50,8 @@ class Desk:
         self._limits = limits or Limits()
         self._lock = threading.RLock()
         self.told: list[str] = []
+        self.passed: list[tuple[float, str, Phase]] = []
+        """When which topology came into which phase, the latest ones."""
         self._state = load(path)
         self._take(machine.recovered(self._state, clock()))
 
@@ -111,7 +113,8 @@ class Desk:
     def _take(self, step: Step) -> None:
         if step.state != self._state:
             save(self._path, step.state)
-            self._state = step.state
+            before, self._state = self._state, step.state
+            self._note(before)
         self.told = [*self.told, *step.told][-_REMEMBERED:]
         for order in step.orders:
             if order.do is Do.PAUSE:
@@ -119,6 +122,12 @@ class Desk:
             elif order.do is Do.RESUME:
                 self._taps.resume(order.topology)
             # To reschedule is asked for in every turn until it is done.
+
+    def _note(self, before: State) -> None:
+        for name, standing in self._state.standings.items():
+            old = before.standings.get(name)
+            if standing.phase is not (Phase.STEADY if old is None else old.phase):
+                self.passed = [*self.passed, (standing.since_s, name, standing.phase)][-_REMEMBERED:]
 
 
 def _text(body: Mapping[str, Any], name: str) -> str:

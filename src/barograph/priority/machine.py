@@ -193,7 +193,7 @@ def tick(state: State, at_s: float, limits: Limits, starved: Iterable[str] = ())
             if standing.wanted == standing.goal:  # else something was asked for since, and that is what is wanted
                 back = replace(back, calm=standing.old_calm, on=standing.old_on)
                 # What holds is what is wanted from here on, or it would try again for ever.
-                back = back if back.wanted == back.level else replace(back, on=True, high=back.level)
+                back = back if back.wanted == back.level else _as_it_is(back)
             state = state.but(name, _resuming(back, at_s))
             orders.append(Order(Do.RESUME, name))
             told.append(f"{name}: not drained within {limits.drain_s:g} s; resumed with its old level {standing.level}")
@@ -239,6 +239,13 @@ def _head_for(state: State, topology: str, standing: Standing, at_s: float) -> S
     standing = replace(standing, goal=standing.wanted, phase=Phase.DRAINING, asked_s=at_s, since_s=at_s)
     standing = replace(standing, old_calm=old.calm, old_on=old.on)
     return Step(state.but(topology, standing), (Order(Do.PAUSE, topology),))
+
+
+def _as_it_is(standing: Standing) -> Standing:
+    """Wanting the level that holds: by its trigger if that is the trigger's level, else without one."""
+    if standing.high == standing.level != standing.calm:
+        return replace(standing, on=True)
+    return replace(standing, on=False, calm=standing.level)
 
 
 def _resuming(standing: Standing, at_s: float) -> Standing:

@@ -2,9 +2,11 @@
 
 import atexit
 import threading
+from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
+from barograph.engines.spark.endpoint import Endpoint
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.model import BadInput
 
@@ -12,8 +14,11 @@ _lock = threading.Lock()
 _present: tuple[str, Supervisor] | None = None
 
 
-def supervisor_of_session() -> Supervisor:
-    """Of the active session's application; a new one when another application has taken its place."""
+def supervisor_of_session(serve: Callable[[Supervisor], Endpoint] = Supervisor.serve) -> Supervisor:
+    """Of the active session's application; a new one when another application has taken its place.
+
+    serve: opens the endpoint of a new one.
+    """
     global _present
     with _lock:
         spark = SparkSession.getActiveSession()
@@ -22,7 +27,7 @@ def supervisor_of_session() -> Supervisor:
         application = spark.sparkContext.applicationId
         if _present is None or _present[0] != application:
             supervisor = Supervisor(spark)
-            endpoint = supervisor.serve()
+            endpoint = serve(supervisor)
             atexit.register(endpoint.close)  # the socket's file would outlive the process
             _present = (application, supervisor)
         return _present[1]

@@ -28,7 +28,11 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "pid": os.getpid(),
         "frozen": supervisor.frozen,
         "nodes": [_node(now, n) for n in engine.nodes],
-        "topologies": [_topology(now, name, queries.get(name), engine.output(name)) for name in names],
+        "topologies": [
+            _topology(now, name, queries.get(name), engine.output(name))
+            | {"epoch_s": engine.pace.wanted_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
+            for name in names
+        ],
     }
 
 

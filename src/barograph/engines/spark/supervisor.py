@@ -5,17 +5,20 @@ It owns start and stop of queries; what runs where is decided by whoever asks it
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.client import SOCKETS
 from barograph.engines.spark.diagnosis import Limits
 from barograph.engines.spark.endpoint import Endpoint, Verb
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.folders import state_folder
+from barograph.engines.spark.news import News
 from barograph.engines.spark.rota import Rota
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.status import describe
@@ -43,12 +46,20 @@ class Supervisor:
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self.frozen = False
+        self.news = News()
+        self.steered_s: float | None = None
+        """When a controller last had a plan applied, or refused; on the machine's monotonic clock."""
         self.endpoint: Endpoint | None = None
+        self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
 
-    def start(self, build: Build, checkpoint: str | None = None, limits: Limits | None = None) -> Supervised:
+    def start(
+        self, build: Build, checkpoint: str | None = None, limits: Limits | None = None, asks: Asks | None = None
+    ) -> Supervised:
         """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
         query = Supervised(self.engine, build, checkpoint, limits or Limits())
+        if asks is not None:
+            self.engine.declare(query.topology, asks)
         with self._lock:
             self._queries = {name: q for name, q in self._queries.items() if q.isActive}
             self._queries[query.topology] = query
@@ -65,6 +76,8 @@ class Supervisor:
         return self.engine.observe()
 
     def apply(self, plan: Plan) -> Outcome:
+        if plan.version is not None:
+            self.steered_s = time.monotonic()
         if self.frozen:
             return Outcome(refused=(Refusal("the plan", "the driver is frozen: nothing changes until it is thawed"),))
         # A query that is just being started again is no reason to refuse a plan: it is waited for.
@@ -89,16 +102,14 @@ class Supervisor:
 
     def freeze(self, on: bool = True) -> None:
         self.frozen = on
+        self.engine.pace.hold(on)
 
     # --- its endpoint ---
 
     def serve(self, more: Mapping[str, Verb] | None = None) -> Endpoint:
-        """Let other processes of this user ask. more: verbs besides these."""
+        """Let other processes of this user ask. more: verbs besides its own."""
         if self.endpoint is None:
-            folder = self._folder
-            if folder is None:
-                folder = state_folder() / "drivers"
-                folder.mkdir(mode=0o700, exist_ok=True)
+            folder = self.folder()
             sweep_sockets(folder)
             path = folder / SOCKETS.replace("*", str(os.getpid()))
             verbs: dict[str, Callable[[Any], Any]] = {
@@ -107,9 +118,20 @@ class Supervisor:
                 "status": lambda _: self.status(),
                 "freeze": self._freeze,
                 "nodes": self._nodes,
+                "pace": self.engine.pace.want,
+                "glance": lambda _: to_json(self.engine.glance()),
+                "news": self.news.verb,
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
         return self.endpoint
+
+    def folder(self) -> Path:
+        """For what outlives this process: the embedded cluster's own, or that of all drivers. Nobody else may enter."""
+        if self._folder is not None:
+            return self._folder
+        folder = state_folder() / "drivers"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
 
     def _freeze(self, body: Any) -> None:
         self.freeze(bool(body.get("on", True)) if isinstance(body, dict) else True)
@@ -120,12 +142,18 @@ class Supervisor:
             raise BadInput('nodes takes {"release": [NODE, ...], "fetch": [NODE, ...]}')
         return self.keep_nodes(**lists)
 
+    def on_close(self, call: Callable[[], object]) -> None:
+        """To be called when serving ends, before queries are stopped."""
+        self._ending.append(call)
+
     def close(self) -> None:
         """Stop serving and stop every query that is supervised."""
         self.rota.close()
         if self.endpoint is not None:
             self.endpoint.close()
             self.endpoint = None
+        while self._ending:
+            self._ending.pop()()
         for query in self.queries:
             query.stop()
 

@@ -1,0 +1,129 @@
+"""What a DPS trigger costs on a warm three-node cluster under load: topology ``event`` turns it on and off again and
+again beside ``archive``; each desires two of the three nodes, so that one of them must go from the one to the other.
+
+A controller process steers by the policy dps; the trigger is asked for over the driver's endpoint, as ``barograph
+priority`` does. JSON: ``rate_lines_s`` of each topology; ``changes``, each with ``on``, ``O_s`` (trigger until sources
+read again), ``drain_s``, ``reschedule_s``, ``resume_s`` (its parts), ``nodes`` (of event and archive after it) and
+``in_order``; ``overhead_s`` and its parts (median, worst, count); ``rows`` lost and counted twice, of both topologies.
+Bars: every change in order, with the nodes DPS gives; nothing lost or counted twice; median O under 1 s. Takes about
+three minutes; BENCH_REPEATS changes the number of changes (10).
+"""
+
+import os
+import sys
+import time
+
+from barograph.engines.spark.asks import Asks
+from barograph.engines.spark.client import RemoteEngine
+from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
+from barograph.experiments.verdict import Verdict
+from barograph.experiments.warm import warm_up
+from barograph.priority.machine import Phase
+from barograph.priority.served import priorities_of, serve
+from bench._figures import Bar, figures, finish
+from bench.boundary import measure_capacity
+
+REPEATS = int(os.environ.get("BENCH_REPEATS", "10"))
+EVENT, ARCHIVE = "event", "archive"
+IN_ORDER = [Phase.DRAINING, Phase.RESCHEDULING, Phase.RESUMING, Phase.STEADY]
+LONGEST_S = 30.0
+PARTS = ("O_s", "drain_s", "reschedule_s", "resume_s")
+
+
+def main() -> int:
+    with open_stage() as stage:
+        warm_up(stage.spark, PARALLELISM)
+        rate = max(100, round(measure_capacity(stage, warm_s=15.0) / 4))  # both together: half of what there is
+        say(f"{rate:,} lines/s each")
+        serve(stage.supervisor)
+        for name in (EVENT, ARCHIVE):
+            stage.engine.declare(name, Asks(desired_nodes=2))
+        with stage.wordcount(ARCHIVE, rate=rate) as archive, stage.wordcount(EVENT, rate=rate) as event:
+            with stage.steered("dps", cycle_s=2.0, options={"mode": "cut"}) as keeper:
+                await_nodes(stage, event, on=False)
+                found = [change(stage, event, on=turn % 2 == 0) for turn in range(REPEATS)]
+                said = list(keeper.said)
+            verdicts = {c.name: c.verdict() for c in (event, archive)}
+    rows = {name: {"lost": v.lost, "counted_twice": v.counted_twice, "exact": v.exact} for name, v in verdicts.items()}
+    result = {
+        "rate_lines_s": rate, "changes": found, "controller_said": said, "rows": rows,
+        "overhead_s": {part: figures([numbers(c)[part] for c in found]) for part in PARTS},
+    }  # fmt: skip
+    return finish(result, bars(found, list(verdicts.values())))
+
+
+def bars(found: list[dict[str, object]], verdicts: list[Verdict]) -> list[Bar]:
+    return [
+        Bar("changes in order", sum(c["in_order"] is True for c in found), at_least=len(found)),
+        Bar("changes after which nodes are as DPS gives them", sum(as_given(c) for c in found), at_least=len(found)),
+        Bar("rows lost or counted twice", sum(v.lost + v.counted_twice for v in verdicts), at_most=0),
+        Bar("topologies counted exactly", sum(v.exact for v in verdicts), at_least=len(verdicts)),
+        Bar("median overhead O, s", figures([numbers(c)["O_s"] for c in found])["median"], at_most=1.0),
+    ]
+
+
+def numbers(found: dict[str, object]) -> dict[str, float]:
+    return {part: float(str(found[part])) for part in PARTS}
+
+
+def as_given(found: dict[str, object]) -> bool:
+    return found["nodes"] == ([2, 1] if found["on"] else [1, 2])
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def nodes_of(stage: Stage) -> list[int]:
+    """How many nodes event and archive have, each alone on its own; otherwise 0."""
+    now = stage.engine.glance()
+    homes = {name: {s.node for s in now.placement.of_topology(name).slots.values()} for name in (EVENT, ARCHIVE)}
+    return [0, 0] if homes[EVENT] & homes[ARCHIVE] else [len(homes[EVENT]), len(homes[ARCHIVE])]
+
+
+def await_nodes(stage: Stage, counting: Counting, on: bool) -> list[int]:
+    wanted = [2, 1] if on else [1, 2]
+    deadline = time.monotonic() + LONGEST_S
+    counting.settle(lambda: nodes_of(stage) == wanted or time.monotonic() > deadline, 2 * LONGEST_S)
+    return nodes_of(stage)
+
+
+def change(stage: Stage, event: Counting, on: bool) -> dict[str, object]:
+    """One change, when rows have flowed for a while since the one before."""
+    calm_s = time.monotonic() + 4.0
+    event.settle(lambda: time.monotonic() > calm_s)
+    desk = priorities_of(stage.supervisor).desk
+    assert stage.supervisor.endpoint is not None
+    remote = RemoteEngine(stage.supervisor.endpoint.path)
+    before = len(desk.passed)
+    remote.ask("priority", {"do": "trigger", "topology": EVENT, "on": on})
+    remote.close()
+    deadline = time.monotonic() + LONGEST_S
+    event.settle(
+        lambda: [p for _, _, p in desk.passed[before:]][-1:] == [Phase.STEADY] or time.monotonic() > deadline,
+        2 * LONGEST_S,
+    )
+    steps = desk.passed[before:]
+    at_s = {phase: at for at, _, phase in steps}
+    seen = [phase for _, _, phase in steps]
+    in_order = seen == IN_ORDER
+    times = [at_s.get(phase, float("nan")) for phase in IN_ORDER]
+    found: dict[str, object] = {
+        "on": on,
+        "O_s": round(times[3] - times[0], 3),
+        "drain_s": round(times[1] - times[0], 3),
+        "reschedule_s": round(times[2] - times[1], 3),
+        "resume_s": round(times[3] - times[2], 3),
+        "in_order": in_order,
+        "nodes": await_nodes(stage, event, on),
+        "told": desk.told[-2:],
+    }
+    say(
+        f"trigger {'on ' if on else 'off'}: O {found['O_s']} s (drain {found['drain_s']}, reschedule "
+        f"{found['reschedule_s']}, resume {found['resume_s']}), nodes {found['nodes']}"
+    )
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

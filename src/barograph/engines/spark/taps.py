@@ -1,0 +1,51 @@
+"""What a priority change needs of Spark: pause a topology's sources, know when it is drained, have it rescheduled.
+
+The protocol is decided elsewhere (barograph.priority); the plan is made by a controller, which is told that levels have
+changed and must not wait for its next cycle. Where no controller steers, there is nobody to wait for.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+
+from barograph.engines.spark.supervisor import Supervisor
+
+LOOK_S = 0.5  # the longest that executors may take to answer
+STEERED_S = 60.0  # a controller orders in every cycle; one that was silent for longer is not waited for
+NUDGE_S = 1.0  # a plan that was refused is made again so soon
+
+
+class SparkTaps:
+    """The ``Taps`` of one driver. No call waits longer than a moment, and each may come twice."""
+
+    def __init__(self, supervisor: Supervisor, clock: Callable[[], float] = time.monotonic) -> None:
+        self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
+        self._nudged_s = 0.0
+        self._nudged_for = -1
+
+    def pause(self, topology: str) -> None:
+        self._engine.gates.pause(topology)
+
+    def drained(self, topology: str) -> bool:
+        return self._engine.is_still(topology, LOOK_S)
+
+    def reschedule(self, levels: Mapping[str, int]) -> bool:
+        """Whether a plan holds that was made when these levels were known."""
+        asked = self._engine.set_levels(levels)
+        if not self._steered() or self._engine.holds_version >= asked:
+            return True
+        now_s = self._clock()
+        if self._nudged_for != asked or now_s - self._nudged_s >= NUDGE_S:
+            self._nudged_for, self._nudged_s = asked, now_s
+            self._supervisor.news.tell()
+        return False
+
+    def resume(self, topology: str) -> None:
+        self._engine.gates.pause(topology, False)
+
+    def flows(self, topology: str) -> bool:
+        # One that no node is given rests by plan: its sources read as soon as that changes.
+        return topology in self._engine.gates.resting or self._engine.flows(topology, LOOK_S)
+
+    def _steered(self) -> bool:
+        last_s = self._supervisor.steered_s
+        return last_s is not None and self._clock() - last_s < STEERED_S

@@ -1,0 +1,95 @@
+"""Epoch lengths, rest, and the priority protocol on a real cluster."""
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark.asks import Asks
+from barograph.engines.spark.client import RemoteEngine
+from barograph.experiments.stage import Stage, open_stage
+from barograph.model import Plan
+from barograph.priority.machine import Phase
+from barograph.priority.served import priorities_of, serve
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with open_stage() as opened:
+        serve(opened.supervisor)
+        yield opened
+
+
+def test_epochs_last_as_long_as_is_asked_the_present_one_too(stage: Stage) -> None:
+    assert stage.supervisor.endpoint is not None
+    remote = RemoteEngine(stage.supervisor.endpoint.path)
+    with stage.wordcount("paced", epoch_s=600.0) as counting:
+        remote.ask("pace", {"paced": 2.0})
+        first = counting.epoch()
+        counting.settle(lambda: counting.epoch() >= first + 4)
+        planned_ms = [e.planned_ms for e in stage.engine.epochs("paced") if e.epoch > first]
+        lasted_ms = [b - a for a, b in pairwise(planned_ms)]
+        assert min(lasted_ms) >= 1900, "an epoch lasts at least as long as it should"
+        (paced,) = [t for t in remote.status()["topologies"] if t["name"] == "paced"]
+        assert paced["epoch_s"] == 2.0
+        remote.ask("pace", {"paced": 300.0})
+        stage.engine.apply(Plan(cuts=("paced",)))
+        epoch, until = counting.epoch(), time.monotonic() + 5.0
+        counting.settle(lambda: time.monotonic() > until)
+        assert counting.epoch() == epoch, "longer again, and longer than a moment ago"
+        assert counting.verdict().exact
+    remote.close()
+
+
+def test_a_topology_without_a_node_rests_and_loses_nothing(stage: Stage) -> None:
+    with stage.wordcount("resting") as counting:
+        assert stage.engine.apply(Plan(rests=("resting",))).done == ("the sources of resting rest",)
+        counting.settle(lambda: stage.engine.is_still("resting", 1.0))
+        time_s = time.monotonic() + 1.0
+        counting.settle(lambda: time.monotonic() > time_s)  # the last rows out are reported a moment later
+        out, until = counting.output(), time.monotonic() + 2.0
+        counting.settle(lambda: time.monotonic() > until)
+        assert counting.output() == out and not stage.engine.flows("resting", 1.0)
+        assert stage.engine.apply(Plan(cuts=("resting",))).ok, "a topology that rests can be cut"
+        assert counting.output() == out
+        stage.engine.apply(Plan(rests=()))
+        counting.settle(lambda: counting.output() > out and stage.engine.flows("resting", 1.0))
+        assert counting.verdict().exact
+
+
+def test_a_trigger_moves_a_node_from_one_topology_to_the_other(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two topologies that desire two of three nodes each, steered by dps; the command line turns a trigger on."""
+    for name in ("event", "archive"):
+        stage.engine.declare(name, Asks(desired_nodes=2))
+    desk = priorities_of(stage.supervisor).desk
+
+    def nodes() -> dict[str, set[str]]:
+        placement = stage.engine.glance().placement
+        return {n: {s.node for s in placement.of_topology(n).slots.values()} for n in ("archive", "event")}
+
+    with stage.wordcount("archive") as archive, stage.wordcount("event") as event:
+        with stage.steered("dps", cycle_s=2.0, options={"mode": "cut"}):
+            event.settle(lambda: sorted(map(len, nodes().values())) == [1, 2])
+            assert not nodes()["archive"] & nodes()["event"], "nodes are not shared"
+            (poor,) = (name for name, mine in nodes().items() if len(mine) == 1)
+            assert main(["priority", "trigger", poor, "on", "--driver", "barograph stage"]) == 0
+            capsys.readouterr()
+            event.settle(lambda: bool(desk.passed) and desk.passed[-1][2] is Phase.STEADY)
+            assert [(name, phase) for _, name, phase in desk.passed] == [
+                (poor, p) for p in (Phase.DRAINING, Phase.RESCHEDULING, Phase.RESUMING, Phase.STEADY)
+            ]
+            event.settle(lambda: len(nodes()[poor]) == 2 and not nodes()["archive"] & nodes()["event"])
+            assert main(["priority", "list", "--format", "json"]) == 0
+            rows = {r["topology"]: (r["level"], r["trigger"]) for r in json.loads(capsys.readouterr().out)}
+            assert rows[poor] == (1, True) and {rows[n] for n in rows if n != poor} == {(2, False)}
+            out = event.output(), archive.output()
+            event.settle(lambda: event.output() > out[0] and archive.output() > out[1])
+        assert event.verdict().exact
+        assert archive.verdict().exact
