@@ -88,7 +88,8 @@ def run(
             checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
             ending.callback(shutil.rmtree, checkpoint, True)
         if not journal.past.begun:
-            warm_up(spark, settings.parallelism, say)
+            scaled = {a.rescale.operator for a in settings.actions if a.rescale is not None}
+            warm_up(spark, settings.parallelism, say, settings.steering is not None or "count" in scaled)
         return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
 
 

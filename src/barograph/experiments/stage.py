@@ -130,7 +130,7 @@ class Stage:
         before = self.engine.sight.output.get(name, Outflow()).total
         counting = Counting(self, name, query, replay, checkpoint, before)
         try:
-            counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
+            counting.settle(lambda: bool(counting.executors()) and counting.output() > 0, 180.0)
             yield counting
         finally:
             query.stop()
