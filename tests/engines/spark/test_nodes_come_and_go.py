@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from barograph.engines.spark.supervise import Supervised
 from barograph.experiments.stage import Counting, Stage, open_stage
 from barograph.history import entries, gaps
 from barograph.loop_process import Orders, keep
-from barograph.model import Instance, Placement, Plan, Slot
+from barograph.model import Instance, MigrationMode, Placement, Plan, Slot, Snapshot
 from barograph.policies import named
 
 pytestmark = pytest.mark.spark
@@ -67,6 +68,10 @@ def gathered(counting: Counting, node: str) -> None:
     found = Placement({i: Slot(node) for i in counting.stage.engine.observe().topology(counting.name).instances()})
     outcome = counting.stage.supervisor.apply(Plan(found))
     assert outcome.ok, outcome.refused
+
+
+def evenly(now: Snapshot) -> Plan:
+    return replace(decide(named("even"), [], now).plan, mode=MigrationMode.CUT)
 
 
 def restarts(counting: Counting) -> int:
@@ -159,7 +164,7 @@ def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: Stage, d
 
         now = driver.observe()
         assert ([n.name for n in now.nodes], now.asleep) == (["node-1", "node-3"], ())
-        plan = decide(named("even"), [], now).plan
+        plan = evenly(now)
         assert {s.node for s in plan.placement.slots.values()} == {"node-3"}, "half of them move, none to the dead"
         driver.freeze()
         assert "frozen" in driver.apply(plan).refused[0].reason
@@ -170,7 +175,7 @@ def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: Stage, d
 
         order_up(stage.cluster.run, "node-2")
         counting.settle(lambda: len(there(stage)) == 3, 120.0)
-        outcome = driver.apply(decide(named("even"), [], driver.observe()).plan)
+        outcome = driver.apply(evenly(driver.observe()))
         assert outcome.ok, outcome.refused
         assert {s.node for s in driver.observe().placement.slots.values()} == {"node-1", "node-2", "node-3"}
         assert restarts(counting) == 0, "nobody sat on the node that died"
