@@ -239,7 +239,7 @@ class SparkEngine(Eyes):
 
     def _share(self, plan: Plan) -> list[str]:
         """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
-        if self.shares is None:
+        if self.shares is None or self.shares.problem:  # that was said once; everything goes on without limits
             return []
         new = {i: s for i, s in plan.shares_pct.items() if self.shares.ordered_pct.get(i) != s}
         if not new:
@@ -310,8 +310,6 @@ class SparkEngine(Eyes):
         found = []
         if plan.shares_pct and self.shares is None:
             found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
-        elif plan.shares_pct and self.shares is not None and self.shares.problem:
-            found.append(Refusal("CPU shares", self.shares.problem))
         named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
         strangers = sorted(t for t in named if t not in self._keepers and t in self.sight.topologies)
         if plan.mode is MigrationMode.RESTART_APP:
