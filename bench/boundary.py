@@ -119,13 +119,18 @@ def one_change(counting: Counting, plan: Plan) -> Parts:
     return parts_of(ordered_ms, before, after, sorted(output), outcome.order_to_commit_s or 0.0)
 
 
+def gap_around(tenths: list[int], ordered_ms: float) -> tuple[float, float]:
+    """The longest gap in the output after an order, and when it ended; milliseconds. tenths: of 10 ms, with output."""
+    around = [t * 10 for t in tenths if t * 10 > ordered_ms - 500]
+    return max((b - a, b) for a, b in pairwise(around))
+
+
 def parts_of(ordered_ms: float, before: EpochSeen, after: EpochSeen, tenths: list[int], commit_s: float) -> Parts:
     """Split the time of one boundary; all clocks are those of this machine."""
     ends = [life.ended_ms for life in before.lives.values()]
     source_ends = [life.ended_ms for i, life in before.lives.items() if i.operator == "source"]
     started_ms = max(life.started_ms for life in after.lives.values())
-    around = [t * 10 for t in tenths if t * 10 > ordered_ms - 500]
-    gap_ms, resumed_ms = max((b - a, b) for a, b in pairwise(around))
+    gap_ms, resumed_ms = gap_around(tenths, ordered_ms)
     return {
         "order_to_commit": commit_s,
         "gap": gap_ms / 1000,

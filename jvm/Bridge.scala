@@ -4,6 +4,7 @@ import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
@@ -20,7 +21,7 @@ object Bridge {
   /**
    * Named Arrow streams, each as (length of name, name, length, bytes):
    *  - executors: id, host, seats, since_ms
-   *  - operators: topology, run, epoch, operator, parallelism, source, sink, stateful, fixed_because
+   *  - operators: topology, run, epoch, operator, parallelism, source, sink, stateful, fixed_because, repartition
    *  - edges:     topology, source, target, grouping
    *  - seated:    topology, run, epoch, orders, planned_ms, operator, instance, executor, wanted, because
    *               (every epoch planned since the last call, and the present one of each topology)
@@ -62,7 +63,8 @@ object Bridge {
         Whole("source", operators.map(o => if (o._2.source) 1L else 0L)),
         Whole("sink", operators.map(o => if (o._2.sink) 1L else 0L)),
         Whole("stateful", operators.map(o => if (o._2.stateful) 1L else 0L)),
-        Text("fixed_because", operators.map(_._2.fixedBecause))),
+        Text("fixed_because", operators.map(_._2.fixedBecause)),
+        Whole("repartition", operators.map(o => if (o._2.repartition) 1L else 0L))),
       "edges" -> Arrow.bytes(
         Text("topology", edges.map(_._1)), Text("source", edges.map(_._2.source)),
         Text("target", edges.map(_._2.target)), Text("grouping", edges.map(_._2.grouping))),
@@ -119,14 +121,16 @@ object Bridge {
 
   /**
    * Takes orders as JSON:
-   * {"topologies": {NAME: {"parallelism": {OPERATOR: n}, "places": [[OPERATOR, index, EXECUTOR], ...]}}, "cut": [NAME]}
+   * {"topologies": {NAME: {"parallelism": {OPERATOR: n}, "places": [[OPERATOR, index, EXECUTOR], ...]}}, "cut": [NAME],
+   *  "hold": {NAME: ms}}
    * Each topology's orders replace its earlier ones whole, and may come before it starts. Returns {NAME: epoch that is cut, ...} as JSON.
    */
   def order(text: String): String = {
     val node = json.readTree(text)
     val changes = node.path("topologies").properties().asScala.map(q => q.getKey -> change(q.getValue)).toMap
     val cut = node.path("cut").elements().asScala.map(_.asText()).toSet
-    val ending = Ledger.order(changes, cut)
+    val hold = node.path("hold").properties().asScala.map(h => h.getKey -> h.getValue.asLong()).toMap
+    val ending = Ledger.order(changes, cut, hold)
     if (ending.nonEmpty) Mailboxes.push(Ledger.current)
     json.writeValueAsString(ending.map { case (q, e) => q -> Long.box(e) }.asJava)
   }
@@ -170,8 +174,43 @@ object Bridge {
     json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
   }
 
+  /** End these executors, unless one of them runs a task: then none ends. Nobody takes their place until `wantAll`. */
+  def release(session: SparkSession, executors: String): Boolean =
+    SparkInternals.release(SparkInternals.context(session), json.readTree(executors).elements().asScala.map(_.asText()).toSeq)
+
+  /** Have an executor wherever there is room for one, as at the start. */
+  def wantAll(session: SparkSession): Unit = SparkInternals.wantAll(SparkInternals.context(session))
+
   /** Wait until an epoch later than `epoch` is planned, which is when `epoch` is committed; -1 when time is over.
    *  A number not above `epoch`: the run that was cut has died, and the query's next run has begun on the new orders. */
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
     Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
+
+  /** Wait until a topology that was cut and held is between two epochs; false when it died or the time is over. */
+  def awaitHeld(topology: String, timeoutMs: Long): Boolean = Ledger.awaitHeld(topology, timeoutMs)
+
+  /**
+   * Prepare executors for instances that move to them, [[instance, executor], ...] as JSON; whether it was done in time.
+   */
+  def warm(session: SparkSession, topology: String, moves: String, timeoutMs: Long): Boolean = {
+    val listed = json.readTree(moves).elements().asScala.map(m => (m.get(0).asInt(), m.get(1).asText())).toSeq
+    Warm.targets(session, topology, listed, timeoutMs)
+  }
+
+  /** End an executor; the cluster starts another in its place. */
+  def replaceExecutor(session: SparkSession, id: String): Boolean =
+    SparkInternals.context(session).killAndReplaceExecutor(id)
+
+  /** Split the state of a stopped query over so many instances; "" when done, else why not. Plain answers, as above. */
+  def repartition(session: SparkSession, checkpoint: String, count: Int): String =
+    answer(Repartition.run(session, checkpoint, count))
+
+  /** How many instances an unfinished repartition was to give; 0 where there is none. */
+  def unfinishedRepartition(session: SparkSession, checkpoint: String): Int = Repartition.unfinished(session, checkpoint)
+
+  /** Forget an unfinished repartition; "" when done, else why not. */
+  def undoRepartition(session: SparkSession, checkpoint: String): String = answer(Repartition.undo(session, checkpoint))
+
+  private def answer(work: => Any): String =
+    try { work; "" } catch { case NonFatal(e) => s"${e.getClass.getSimpleName}: ${e.getMessage}" }
 }

@@ -29,13 +29,15 @@ object Ledger {
   private val cutRuns = mutable.Map[String, String]() // topology -> the run that was last told to end its epoch
   private val resting = mutable.Set[String]()
   private val lengths = mutable.Map[String, Long]()
+  private val holds = mutable.Map[String, Long]() // run -> how long (ms) its next epoch is not begun
+  private val held = mutable.Set[String]() // runs that wait there now
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
-    Seq(orders, pinned, epochs, executors, cuts, cutRuns, lengths).foreach(_.clear())
+    Seq(orders, pinned, epochs, executors, cuts, cutRuns, lengths, holds).foreach(_.clear())
     resting.clear()
     planned.clear()
     ordersVersion += 1
@@ -57,10 +59,20 @@ object Ledger {
     pinned.get(topology) match {
       case Some((`runId`, `epoch`, pin)) => pin
       case _ =>
+        awaitRelease(runId)
         val pin = orders.getOrElse(topology, TopologyOrders.none)
         pinned(topology) = (runId, epoch, pin)
         pin
     }
+  }
+
+  /** Between two epochs of a run that is held: to be stopped there repeats nothing. It goes on when its time is over. */
+  private def awaitRelease(runId: String): Unit = holds.remove(runId).foreach { ms =>
+    val end = System.currentTimeMillis() + ms
+    held += runId
+    notifyAll()
+    try while (System.currentTimeMillis() < end) wait(math.max(1L, end - System.currentTimeMillis()))
+    finally held -= runId
   }
 
   /**
@@ -109,10 +121,12 @@ object Ledger {
 
   /**
    * New orders for topologies, and cuts, all at once. Returns, per topology that is to be cut, the epoch that will end.
-   * Epochs are named, so saying it twice changes nothing.
+   * Epochs are named, so saying it twice changes nothing. holdMs: of those that are cut, how long the next epoch waits to begin.
    */
-  def order(changes: Map[String, (Map[String, Int], Map[(String, Int), String])], cut: Set[String])
-      : Map[String, Long] = synchronized {
+  def order(
+      changes: Map[String, (Map[String, Int], Map[(String, Int), String])],
+      cut: Set[String],
+      holdMs: Map[String, Long] = Map.empty): Map[String, Long] = synchronized {
     for ((topology, (parallelism, places)) <- changes) {
       val before = orders.getOrElse(topology, TopologyOrders.none)
       orders(topology) = TopologyOrders(before.version + 1, parallelism, places)
@@ -121,6 +135,7 @@ object Ledger {
     ending.foreach { case (topology, run, epoch) =>
       cuts(run) = math.max(epoch, cuts.getOrElse(run, -1L))
       cutRuns(topology) = run
+      holdMs.get(topology).foreach(holds(run) = _)
     }
     if (ending.nonEmpty) ordersVersion += 1
     ending.map { case (q, _, epoch) => q -> epoch }.toMap
@@ -166,12 +181,22 @@ object Ledger {
     now.getOrElse(-1L)
   }
 
+  /** Wait until a topology that was cut and held has committed its epoch and begins no other; false: it died, or time is over. */
+  def awaitHeld(topology: String, timeoutMs: Long): Boolean = synchronized {
+    val end = System.currentTimeMillis() + timeoutMs
+    val run = cutRuns.getOrElse(topology, "")
+    def lives: Boolean = pinned.get(topology).exists(_._1 == run)
+    while (!held(run) && lives && System.currentTimeMillis() < end) wait(math.max(1L, math.min(100L, end - System.currentTimeMillis())))
+    held(run)
+  }
+
   /** Runs that have ended give their seats back, and their cuts are history. Orders stay for the query's next life. */
   def keepOnly(runs: Set[String]): Unit = synchronized {
     epochs.filterInPlace((_, e) => runs(e.runId))
     pinned.filterInPlace((_, p) => runs(p._1))
     val before = cuts.size
     cuts.filterInPlace((run, _) => runs(run))
+    holds.filterInPlace((run, _) => runs(run))
     if (cuts.size != before) ordersVersion += 1
     notifyAll()
   }

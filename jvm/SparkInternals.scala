@@ -3,9 +3,11 @@ package org.apache.spark.sql.barograph {
 
   import scala.jdk.CollectionConverters._
 
+  import org.apache.hadoop.conf.Configuration
+
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+  import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, StreamingQueryCheckpointMetadata}
 
   object SqlInternals {
     /** The running queries of the application, whichever session started them. */
@@ -13,6 +15,16 @@ package org.apache.spark.sql.barograph {
       session.asInstanceOf[ClassicSession].sharedState.activeStreamingQueries.values().asScala.toSeq.collect {
         case query: StreamExecution => query
       }
+
+    /** A session of its own with this one's settings and this one's catalogue. */
+    def copyOf(session: SparkSession): ClassicSession = session.asInstanceOf[ClassicSession].cloneSession()
+
+    def hadoopConf(session: SparkSession): Configuration =
+      session.asInstanceOf[ClassicSession].sessionState.newHadoopConf()
+
+    /** What a checkpoint says of epochs begun and committed. */
+    def logsOf(session: SparkSession, checkpoint: String): StreamingQueryCheckpointMetadata =
+      new StreamingQueryCheckpointMetadata(session.asInstanceOf[ClassicSession], checkpoint)
   }
 }
 
@@ -45,6 +57,8 @@ package org.apache.spark.barograph {
 
   import org.apache.spark.{SparkContext, SparkEnv}
   import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.scheduler.TaskSchedulerImpl
+  import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
   import org.apache.spark.shuffle.ShuffleWriter
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.barograph.SqlInternals
@@ -64,6 +78,21 @@ package org.apache.spark.barograph {
     /** Executors that may be given tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =
       if (context.isLocal) Set(SparkContext.DRIVER_IDENTIFIER) else context.getExecutorIds().toSet
+
+    /**
+     * End executors that run no task; false, and nothing ends, where one of them is busy. The cluster manager is told
+     * first to want so many fewer, or it would start others in their place at once.
+     */
+    def release(context: SparkContext, ids: Seq[String]): Boolean =
+      (context.schedulerBackend, context.taskScheduler) match {
+        case (backend: CoarseGrainedSchedulerBackend, tasks: TaskSchedulerImpl) if !ids.exists(tasks.isExecutorBusy) =>
+          context.requestTotalExecutors(context.getExecutorIds().count(!ids.contains(_)), 0, Map.empty)
+          backend.killExecutors(ids, adjustTargetNumExecutors = false, countFailures = false, force = false).size == ids.size
+        case _ => false
+      }
+
+    /** As many executors as there is room for, which is what an application begins with on a standalone cluster. */
+    def wantAll(context: SparkContext): Unit = context.requestTotalExecutors(Int.MaxValue, 0, Map.empty)
 
     /**
      * A streaming shuffle writer waits for room downstream on one semaphore, which is private. Another one in its place,

@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec
 import org.apache.spark.sql.execution.exchange._
-import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorsUtils, StateStoreWriter}
 
 /**
  * One stage of a real-time plan: the nodes between two shuffles. `top` is the node whose rows leave the stage,
@@ -15,7 +15,12 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
   val inputs: Seq[ShuffleExchangeExec] = nodes.collect { case e: ShuffleExchangeExec => e }
   val scans: Seq[RealTimeStreamScanExec] = nodes.collect { case s: RealTimeStreamScanExec => s }
   val hasUnion: Boolean = nodes.exists(_.isInstanceOf[UnionExec])
-  val stateful: Boolean = nodes.exists(_.isInstanceOf[StateStoreWriter])
+  private val states: Seq[String] = nodes.collect { case w: StateStoreWriter => w.shortName }
+  val stateful: Boolean = states.nonEmpty
+  private val global: Boolean = inputs.nonEmpty && inputs.forall(_.outputPartitioning == SinglePartition)
+
+  /** Whether another number of instances can be had by a repartition of the state. */
+  val repartition: Boolean = stateful && scans.isEmpty && !global && states.forall(Stage.Repartitionable)
   val givenName: Option[String] = nodes.collectFirst {
     case m: CollectMetricsExec if m.name.startsWith(Stage.NamePrefix) => m.name.stripPrefix(Stage.NamePrefix)
   }
@@ -24,7 +29,7 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
   def kind: String =
     if (scans.nonEmpty) "source"
     else if (stateful) {
-      nodes.collectFirst { case w: StateStoreWriter => w.shortName }.get match {
+      states.head match {
         case "StatefulStreamlineAggregate" | "stateStoreSave" => "aggregate"
         case "dedupe" | "dedupeWithinWatermark" => "deduplicate"
         case other => other.replaceAll("[^A-Za-z0-9]+", "-").toLowerCase
@@ -37,16 +42,24 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
   /** Why the number of instances cannot be changed at an epoch's boundary; empty where it can. */
   def fixedBecause: String =
     if (scans.nonEmpty) "a source has as many instances as its input has partitions"
+    else if (global) "a global grouping has exactly one instance"
+    else if (stateful && !repartition) s"Spark cannot repartition the state of ${states.mkString(", ")}"
     else if (stateful) "its state is split over its instances: changing their number takes a repartition of the state"
     else if (hasUnion || inputs.size != 1) "it reads a union, whose instances are those of its inputs"
     else inputs.head.outputPartitioning match {
       case _: HashPartitioning | _: RoundRobinPartitioning => ""
-      case SinglePartition => "a global grouping has exactly one instance"
       case _ => "its rows are sent to instances by number (repartitionById)"
     }
 }
 
 object Stage {
+  /** Operators whose state Spark can repartition offline; a real-time aggregate's is that of an ordinary one. */
+  private val Repartitionable: Set[String] = {
+    import StatefulOperatorsUtils._
+    Set(STATEFUL_STREAMLINE_AGGREGATE_EXEC_OP_NAME, STATE_STORE_SAVE_EXEC_OP_NAME, DEDUPLICATE_EXEC_OP_NAME,
+      DEDUPLICATE_WITHIN_WATERMARK_EXEC_OP_NAME) ++ TRANSFORM_WITH_STATE_OP_NAMES
+  }
+
   /** A user names an operator with `df.observe("barograph:NAME", count(lit(1)))`; the planner drops the node. */
   val NamePrefix = "barograph:"
 

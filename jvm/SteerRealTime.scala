@@ -108,7 +108,7 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
     def nameOf(top: SparkPlan): String = byTop.collectFirst { case (t, n) if t eq top => n }.get
     TopologySketch(
       stages.map { case (name, s) =>
-        OperatorSketch(name, s.parallelism, s.scans.nonEmpty, s.isSink, s.stateful, s.fixedBecause)
+        OperatorSketch(name, s.parallelism, s.scans.nonEmpty, s.isSink, s.stateful, s.fixedBecause, s.repartition)
       },
       stages.flatMap { case (name, s) =>
         s.inputs.map(e => EdgeSketch(nameOf(e.child), name, Stage.grouping(e)))

@@ -1,13 +1,17 @@
 package org.apache.spark.barograph
 
-/** An operator as the planner sees it: a stage of the query. fixedBecause says why its parallelism cannot change. */
+/**
+ * An operator as the planner sees it: a stage of the query. fixedBecause says why its parallelism cannot change at an epoch's
+ * boundary; repartition: it can where the query is stopped and its state repartitioned.
+ */
 final case class OperatorSketch(
     name: String,
     parallelism: Int,
     source: Boolean,
     sink: Boolean,
     stateful: Boolean,
-    fixedBecause: String)
+    fixedBecause: String,
+    repartition: Boolean)
 
 final case class EdgeSketch(source: String, target: String, grouping: String)
 

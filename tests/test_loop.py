@@ -12,7 +12,8 @@ from barograph.guards import Guards
 from barograph.guards.acts import NEW_LEVELS
 from barograph.history import Recorder, cycles, entries, gaps
 from barograph.loop import Loop, Mode, Settings, horizon_cycles
-from barograph.model import BadInput, Outcome, Plan, Snapshot
+from barograph.model import BadInput, Outcome, Plan, Refusal, Snapshot
+from barograph.nodes import NodeOrders, Upkeep
 from barograph.policies import named
 from barograph.policy import with_options
 from tests.cycles import remembered, word_count_cycles
@@ -273,3 +274,92 @@ def test_new_levels_whose_plan_was_refused_are_new_until_one_holds() -> None:
     assert refused is not None and refused.outcome is not None and not refused.outcome.ok
     after = loop.turn()
     assert any(r.why == NEW_LEVELS for r in after.plan.reasons)
+
+
+class Sleepy(Timed):
+    """A cluster that can be told to let go of nodes; what it has let go of is asleep."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asleep: tuple[str, ...] = ()
+        self.told: list[NodeOrders] = []
+        self.refuses = False
+
+    def apply(self, plan: Plan) -> Outcome:
+        return Outcome(refused=(Refusal("the plan", "no"),)) if self.refuses else super().apply(plan)
+
+    def observe(self) -> Snapshot:
+        now = super().observe()
+        sleeping = tuple(n for n in now.nodes if n.name in self.asleep)
+        return replace(
+            now,
+            nodes=tuple(n for n in now.nodes if n not in sleeping),
+            workers=tuple(w for w in now.workers if w.slot.node not in self.asleep),
+            asleep=sleeping,
+        )
+
+    def nodes(self, orders: NodeOrders) -> list[str]:
+        self.told.append(orders)
+        self.asleep = tuple(n for n in (*self.asleep, *orders.release) if n not in orders.fetch)
+        return [*(f"released {n}" for n in orders.release), *(f"fetched {n}" for n in orders.fetch)]
+
+
+UPKEEP = Upkeep(release_after_s=20.0, spare=0)
+
+
+def test_an_idle_node_is_released_and_fetched_when_the_load_has_grown() -> None:
+    engine = Sleepy()
+    loop = Loop(engine, settings(upkeep=UPKEEP), nodes=engine.nodes)
+    turns = [loop.turn() for _ in range(16)]
+    first, second = engine.told
+    assert first.release == second.fetch, "five times the load needs it again, and nobody goes to and fro"
+    (gone,) = first.release
+    said = [sentence for c in turns if c.outcome for sentence in c.outcome.done]
+    assert f"released {gone}" in said and f"fetched {gone}" in said
+    released, fetched = (
+        next(c for c in turns if c.outcome and f"{w} {gone}" in c.outcome.done) for w in ("released", "fetched")
+    )
+    assert any(r.about == gone and "no instance was there" in r.why for r in released.plan.reasons)
+    assert any(r.about == gone and "does not fit" in r.why for r in fetched.plan.reasons)
+    needs = {c.snapshot.at_s: sum(sum(o.shares_pct) for o in c.demand.operators) for c in turns}
+    needed_at_s = next(at_s for at_s, pct in needs.items() if pct > fetched.snapshot.cluster_cpu_pct)
+    assert fetched.snapshot.at_s + UPKEEP.fetch_s < needed_at_s, "early enough to be there when it is needed"
+    assert engine.sim.grain.unaccounted(engine.sim.now_s) == 0
+
+
+HANDS_OFF: dict[str, dict[str, object]] = {
+    "advice": {"mode": Mode.ADVISE},
+    "freeze": {"guards": Guards(frozen=True)},
+    "never": {"upkeep": Upkeep()},
+}
+
+
+def with_idle_nodes(engine: Sleepy) -> Loop:
+    """A loop that has put everything on one node a moment ago, so that others are idle."""
+    loop = Loop(engine, settings(), nodes=engine.nodes)
+    for _ in range(3):
+        loop.turn()
+    assert len({s.node for s in loop.history[-1].snapshot.placement.slots.values()}) == 1
+    return loop
+
+
+@pytest.mark.parametrize("case", HANDS_OFF)
+def test_nodes_are_left_alone(case: str) -> None:
+    engine = Sleepy()
+    loop = with_idle_nodes(engine)
+    loop.settings = replace(settings(upkeep=UPKEEP), **HANDS_OFF[case])  # type: ignore[arg-type]  # by name
+    turns = [loop.turn() for _ in range(4)]
+    assert engine.told == []
+    said = [r.why for c in turns for r in c.plan.reasons if r.why.startswith("released")]
+    assert bool(said) is (case == "advice"), "only advice says what it would do"
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_who_was_refused_a_plan_lets_nobody_go(refuses: bool) -> None:
+    engine = Sleepy()
+    loop = with_idle_nodes(engine)
+    loop.settings = settings(upkeep=UPKEEP)
+    engine.refuses = refuses
+    for _ in range(4):
+        loop.turn()
+    assert [o.release for o in engine.told if o.release] == ([] if refuses else [("n-1",)])

@@ -15,14 +15,15 @@ import pytest
 from barograph.beat import Beat, Keeper, last_sign
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.spark.client import RemoteEngine
-from barograph.engines.spark.endpoint import Endpoint
+from barograph.engines.spark.endpoint import Endpoint, Verb
 from barograph.engines.spark.processes import identify
 from barograph.history import entries, gaps
 from barograph.history.files import parts
 from barograph.loop import DECIDE_S
-from barograph.loop_process import Orders, Pace, keep
+from barograph.loop_process import Nodes, Orders, Pace, keep
 from barograph.model import BadInput, Plan
 from barograph.model.codec import from_json, to_json
+from barograph.nodes import NodeOrders
 from tests.test_loop import SCENARIO
 
 
@@ -154,6 +155,27 @@ def test_a_driver_that_sets_no_epochs_is_asked_once(tmp_path: Path, capsys: pyte
     endpoint.close()
 
 
+def test_a_driver_that_keeps_its_nodes_is_asked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path.chmod(0o700)
+    asked: list[object] = []
+
+    def release(body: object) -> list[str]:
+        asked.append(body)
+        return ["released n-1"]
+
+    verbs: dict[str, Verb] = {"nodes": release}
+    engine = RemoteEngine(tmp_path / "s")
+    told = Nodes(engine)
+    for answer in (["released n-1"], [], []):
+        endpoint = Endpoint(tmp_path / "s", verbs)
+        assert told(NodeOrders(release=("n-1",))) == answer
+        engine.close()
+        endpoint.close()
+        verbs = {}
+    assert asked == [{"release": ["n-1"], "fetch": []}]
+    assert capsys.readouterr().err == "nodes are kept as they are: there is no verb 'nodes'; there are \n"
+
+
 def test_one_that_dies_at_once_is_not_started_all_the_time(tmp_path: Path) -> None:
     with Keeper([sys.executable, "-c", "raise SystemExit(3)"], tmp_path / "beat") as keeper:
         wait_until(lambda: len(keeper.said) >= 2)
@@ -175,6 +197,7 @@ WRONG = {
     "no such mode": ({"mode": "dream"}, "the mode must be one of act, advise, not 'dream'"),
     "no such guard": ({"guards": {"luck": 1}}, "guards: .*luck"),
     "bad guard": ({"guards": {"cooldown_s": -1}}, "guards: cooldown_s must be a number"),
+    "no grace time": ({"release_after_s": -1}, "nodes: release_after_s must be"),
     "no such option": ({"options": {"luck": 1}}, "has no option 'luck'"),
 }
 

@@ -7,7 +7,7 @@ import pytest
 from barograph.forecast import BestOf, Trend
 from barograph.migrate.plan import Migrate
 from barograph.model import BadInput, Demand, MigrationMode, Operator, OperatorDemand
-from barograph.policies import DEFAULT, POLICIES, learned, named, options_of, with_options
+from barograph.policies import DEFAULT, POLICIES, learned, named, options_of, with_options, with_shares
 from barograph.scale import CpuShare, Fixed
 from tests.cycles import chain, remembered, seen, work
 
@@ -93,3 +93,12 @@ def test_baselines_take_their_shares_from_another_run() -> None:
         learned(named("liu"), run)
     with pytest.raises(BadInput, match="at least one cycle"):
         learned(replace(named("fixed-peak")), [])
+
+
+def test_fixed_shares_by_name() -> None:
+    shared = with_shares(named("fixed"), {"t/a": 40.0})
+    assert isinstance(shared.scaler, Fixed)
+    assert shared.scaler.shares_pct == {("t", "a"): 40.0}
+    assert with_shares(named("liu"), {}) is named("liu")
+    with pytest.raises(BadInput, match="liu has no fixed shares"):
+        with_shares(named("liu"), {"t/a": 40.0})

@@ -8,6 +8,7 @@ that was killed goes on from what was recorded, and topologies go on with the la
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import ceil
 from pathlib import Path
 
 from barograph.controller import decide
@@ -19,6 +20,7 @@ from barograph.history.read import changes_since, last_cycles
 from barograph.history.write import Recorder
 from barograph.model import BadInput, Cycle, Metrics, Outcome, Plan, Reason, Refusal, Snapshot
 from barograph.model.checks import require_positive
+from barograph.nodes import NodeOrders, Upkeep, fetch_time_s, keep_nodes
 from barograph.policies import Policy
 
 MEMORY_CYCLES = 120  # more than any stage looks back
@@ -45,14 +47,21 @@ class Settings:
     guards: Guards = field(default_factory=Guards)
     quiet: Quiet = field(default_factory=Quiet)
     recovery: Recovery = field(default_factory=Recovery)
+    upkeep: Upkeep = field(default_factory=Upkeep)
 
     def __post_init__(self) -> None:
         require_positive("the cycle", self.cycle_s)
+
+    @property
+    def memory_cycles(self) -> int:
+        """How many cycles are looked back to."""
+        return max(MEMORY_CYCLES, int((self.upkeep.release_after_s or 0.0) / self.cycle_s) + 2)
 
 
 class Loop:
     """One controller. pace: told how long each topology's epochs should be, when that changes; None where nobody asks.
 
+    nodes: told which nodes to release and to fetch, says what became of it; None where nodes only come and go.
     beat: called with what it is about to do and how long that may take, so that who watches knows work from hanging.
     """
 
@@ -63,9 +72,10 @@ class Loop:
         recorder: Recorder | None = None,
         pace: Callable[[Mapping[str, float]], None] | None = None,
         beat: Callable[[str, float], None] = lambda _doing, _patience_s: None,
+        nodes: Callable[[NodeOrders], Sequence[str]] | None = None,
     ) -> None:
         self._engine, self.settings, self._recorder = engine, settings, recorder
-        self._pace, self._beat = pace, beat
+        self._pace, self._beat, self._nodes = pace, beat, nodes
         self.history: list[Cycle] = []
         self.acts: tuple[Act, ...] = ()
         self.epochs_s: dict[str, float] = {}
@@ -75,7 +85,8 @@ class Loop:
         """Go on from a recorded history. wall_ms: now."""
         try:
             # One made between two cycles saw nothing of its own.
-            self.history = [c for c in last_cycles(folder, MEMORY_CYCLES) if c.snapshot.metrics.instances]
+            found = last_cycles(folder, self.settings.memory_cycles)
+            self.history = [c for c in found if c.snapshot.metrics.instances]
         except BadInput:  # there is none yet
             return
         for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
@@ -91,7 +102,11 @@ class Loop:
         self._beat("deciding", DECIDE_S)
         policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
         cycle = self._held_back(decide(policy, self.history, now))
-        cycle = self._with_outcome(self._with_epochs(cycle))
+        cycle = self._with_epochs(cycle)
+        orders = self._node_orders(policy, cycle)
+        cycle = self._with_outcome(_with_reasons(cycle, orders.reasons))
+        if self.settings.mode is Mode.ACT:
+            cycle = self._with_nodes(cycle, orders)
         self._beat("recording", DECIDE_S)
         self._remember(cycle)
         if self._recorder is not None:
@@ -180,7 +195,33 @@ class Loop:
         if reasons and self.settings.mode is Mode.ACT and self._pace is not None and not self.settings.guards.frozen:
             self._pace(lengths)
         self.epochs_s = lengths
-        return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons)))
+        return _with_reasons(cycle, reasons)
+
+    def _node_orders(self, policy: Policy, cycle: Cycle) -> NodeOrders:
+        """What to do about nodes, from what will be needed when a node that is fetched now is there."""
+        upkeep, now = self.settings.upkeep, cycle.snapshot
+        if self._nodes is None or self.settings.guards.frozen:
+            return NodeOrders()
+        ahead = cycle.demand
+        if upkeep.release_after_s is not None:
+            cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
+            whole = replace(now, nodes=(*now.nodes, *now.asleep), asleep=())
+            ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
+        return keep_nodes(upkeep, self.history, cycle, ahead)
+
+    def _with_nodes(self, cycle: Cycle, orders: NodeOrders) -> Cycle:
+        """After the plan, which a change of the cluster would make stale; who was refused one lets nobody go."""
+        if not orders or self._nodes is None or cycle.outcome is None:
+            return cycle
+        if cycle.outcome.refused:
+            orders = replace(orders, release=())
+        try:
+            said = self._nodes(orders) if orders else ()
+        except (ConnectionError, TimeoutError, RuntimeError) as error:
+            said = [f"nobody knows what became of the nodes: {error}"]
+        if cycle.outcome.refused:
+            return _with_reasons(cycle, [Reason("nodes", sentence) for sentence in said])
+        return replace(cycle, outcome=replace(cycle.outcome, done=(*cycle.outcome.done, *said)))
 
     def _applied(self, plan: Plan) -> Outcome:
         self._beat("applying", APPLY_S)
@@ -193,7 +234,11 @@ class Loop:
 
     def _remember(self, cycle: Cycle) -> None:
         self.acts = remember(self.acts, cycle)
-        self.history = [*self.history[-(MEMORY_CYCLES - 1) :], cycle]
+        self.history = [*self.history[-(self.settings.memory_cycles - 1) :], cycle]
+
+
+def _with_reasons(cycle: Cycle, reasons: Sequence[Reason]) -> Cycle:
+    return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons))) if reasons else cycle
 
 
 def _levels(now: Snapshot) -> dict[str, int]:

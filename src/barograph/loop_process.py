@@ -22,7 +22,10 @@ from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import WAKE_S, Loop, Mode, Settings
 from barograph.model import BadInput, Snapshot
 from barograph.model.codec import from_json
-from barograph.policies import DEFAULT, named, with_options
+from barograph.nodes import NodeOrders, Upkeep
+from barograph.policies import DEFAULT, named, with_options, with_shares
+
+NODES_S = 60.0  # a node that is released ends in order
 
 TRIES = 3
 
@@ -31,8 +34,10 @@ TRIES = 3
 class Orders:
     """What a controller process is told. history, beat: a folder and a file. options: of the policy; guards: of those.
 
+    shares_pct: of a policy of fixed shares, by ``topology/operator``.
     gone_s: it ends when the driver is out of reach for so long; None for never. recovery_s: the target that the length
     of epochs follows; None leaves epochs as their triggers have them.
+    release_after_s, spare_nodes: when idle nodes are released (None: never), and how many are kept.
     """
 
     socket: str
@@ -47,6 +52,9 @@ class Orders:
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
     recovery_s: float | None = RECOVERY_S
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
+    release_after_s: float | None = None
+    spare_nodes: int = 1
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -56,9 +64,11 @@ class Orders:
             guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
-        policy = with_options(named(self.policy), self.options)
+        policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
+        upkeep = Upkeep(self.release_after_s, self.spare_nodes)
         recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
-        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery)
+        mode = Mode(self.mode)
+        return Settings(policy, self.cycle_s, mode, self.enforce, guards, recovery=recovery, upkeep=upkeep)
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:
@@ -81,7 +91,8 @@ def main(parent: int, orders: Orders) -> int:
     folder = Path(orders.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=orders.history_mb)
     engine = RemoteEngine(Path(orders.socket))
-    loop = Loop(engine, settings, recorder, None if orders.recovery_s is None else Pace(engine), beat)
+    pace = None if orders.recovery_s is None else Pace(engine)
+    loop = Loop(engine, settings, recorder, pace, beat, Nodes(engine))
     loop.recall(folder, round(time.time() * 1000))
     news = News(RemoteEngine(Path(orders.socket)), stop)
 
@@ -159,6 +170,24 @@ class Pace:
         except BadInput as error:
             self._engine = None
             _say(f"epochs keep their length: {error}")
+
+
+class Nodes:
+    """Tells the driver which nodes to release and to fetch; one that has no verb for it is asked once."""
+
+    def __init__(self, engine: RemoteEngine) -> None:
+        self._engine: RemoteEngine | None = engine
+
+    def __call__(self, orders: NodeOrders) -> list[str]:
+        if self._engine is None:
+            return []
+        try:
+            said = self._engine.ask("nodes", {"release": list(orders.release), "fetch": list(orders.fetch)}, NODES_S)
+            return [str(sentence) for sentence in said]
+        except BadInput as error:
+            self._engine = None
+            _say(f"nodes are kept as they are: {error}")
+            return []
 
 
 def _say(sentence: str) -> None:

@@ -20,7 +20,7 @@ from barograph.place.r_storm import r_storm
 from barograph.place.stay import stay
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
-from barograph.policy import Policy, learned, options_of, with_options
+from barograph.policy import Policy, learned, options_of, with_options, with_shares
 from barograph.scale import (
     Adaptive,
     CpuShare,
@@ -33,7 +33,7 @@ from barograph.scale import (
     peak_used,
 )
 
-__all__ = ["DEFAULT", "POLICIES", "Policy", "learned", "named", "options_of", "with_options"]
+__all__ = ["DEFAULT", "POLICIES", "Policy", "learned", "named", "options_of", "with_options", "with_shares"]
 
 DEFAULT = "adaptive"
 

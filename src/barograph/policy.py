@@ -49,6 +49,21 @@ def learned(policy: Policy, run: Sequence[Cycle]) -> Policy:
     return replace(policy, scaler=replace(policy.scaler, shares_pct=policy.learns(run)))
 
 
+def with_shares(policy: Policy, shares_pct: Mapping[str, float]) -> Policy:
+    """The policy with fixed shares by ``topology/operator``, as far as they are given."""
+    if not shares_pct:
+        return policy
+    if not isinstance(policy.scaler, Fixed):
+        raise BadInput(f"policy {policy.name} has no fixed shares")
+    keys = {_key(name): share for name, share in shares_pct.items()}
+    return replace(policy, scaler=replace(policy.scaler, shares_pct=keys))
+
+
+def _key(name: str) -> tuple[str, str]:
+    topology, _, operator = name.partition("/")
+    return topology, operator
+
+
 _OF_THE_LOOP = ("horizon_cycles", "cycle_s")
 
 

@@ -35,6 +35,7 @@ def taken_port() -> Iterator[int]:
         (["up", "--nodes", "0"], "nodes"),
         (["up", "--seats", "0"], "seats"),
         (["up", "--node-cpu", "-1"], "node_cpu"),
+        (["up", "--nodes", "2", "--node-cpu", "0.5,0.5,0.5"], "3 values for 2 nodes"),
         (["up", "--executors", "0"], "executors"),
         (["up", "--memory", "1"], "memory"),
         (["up", "--port", "PORT"], "port"),

@@ -1,6 +1,7 @@
 """Histograms of latencies: the error they promise, and that they merge."""
 
 import math
+import pickle
 
 import pytest
 from hypothesis import given
@@ -61,3 +62,8 @@ def test_clocks_that_disagree_make_no_latency_below_zero() -> None:
     found = Histogram.of([-5, 3]).latency()
     assert found is not None
     assert (found.p50, found.mean) == (0, 1.5)
+
+
+def test_a_histogram_travels_between_processes() -> None:
+    whole = Histogram({3: 2, 200: 1}, 1000.0, 900.0)
+    assert pickle.loads(pickle.dumps(whole)) == whole

@@ -17,7 +17,7 @@ from barograph.engines.spark import detached, runs
 from barograph.engines.spark.embedded import StartFailed, make_archive, unfenced_warning
 from barograph.engines.spark.nodes import status_of
 from barograph.engines.spark.runs import Run
-from barograph.engines.spark.settings import ClusterSettings
+from barograph.engines.spark.settings import ClusterSettings, parse_node_cpu
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="up|status|down|prepare", required=True)
     up = actions.add_parser("up", help="start a cluster")
     up.add_argument("--nodes", type=int, default=default.nodes, help="how many (default %(default)s)")
-    up.add_argument("--node-cpu", type=float, metavar="CORES", help="what each node gives (default: no limit)")
+    up.add_argument("--node-cpu", metavar="CORES", help="of all nodes, or of each: 0.6,0.3,0.9 (default: no limit)")
     up.add_argument("--seats", type=int, default=default.seats, help="of each executor (default %(default)s)")
     up.add_argument("--executors", type=int, default=default.executors, help="on each node (default %(default)s)")
     up.add_argument(
@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    settings = ClusterSettings(args.nodes, args.node_cpu, args.seats, args.executors, args.memory, args.port)
+    node_cpu = None if args.node_cpu is None else parse_node_cpu(args.node_cpu)
+    settings = ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, args.memory, args.port)
     try:
         started = detached.up(settings, args.name)
     except StartFailed as error:

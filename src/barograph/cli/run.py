@@ -17,6 +17,9 @@ Actions, any number of times; those for one second share one cut:
 What is killed (with -9) comes back: the query from its checkpoint, an executor, a node unless a later action starts it,
 the driver.
 
+Policy 'spark' is Spark alone: the same query on the same cluster without the plug-in. 'fixed' takes --share,
+'fixed-peak' and 'fixed-equal' take --like.
+
 At --seconds the source closes, what is left is drained and committed, and every word's count and checksum are read
 back from the checkpoint and compared with what the source made. Exit code 0 when every row was counted once and
 every action was done, 1 when not, 2 for input that cannot be.
@@ -25,26 +28,37 @@ every action was done, 1 when not, 2 for input that cannot be.
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from barograph.cli.options import parse_options
-from barograph.model import BadInput, Load
+from barograph.model import BadInput, Load, MigrationMode
+from barograph.model.checks import require
 from barograph.model.load import parse_duration_s
+from barograph.policies import named, options_of
+
+if TYPE_CHECKING:
+    from barograph.experiments.steering import Steering
 
 HELP = "run a workload on Spark and judge it exactly"
 WORKLOADS = ("wordcount",)
+PLAIN = "spark"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
-    parser.add_argument("--node-cpu", type=float, default=0.6, help="cores each node gives (default %(default)s)")
+    parser.add_argument("--node-cpu", default="0.6", help="cores of all nodes, or of each: 0.6,0.3,0.9 (%(default)s)")
     parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
     parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
     parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
     parser.add_argument("--seconds", type=float, default=60.0, help="when the source closes (default %(default)s)")
     parser.add_argument("--load", default="constant 1000", help="lines a second, see above (default '%(default)s')")
     parser.add_argument("--parallelism", default="", help="for example source=2,split=2,count=3, which is the default")
+    parser.add_argument(
+        "--toil", default="", metavar="OPERATOR=MICROSECONDS,..", help="CPU each row costs it besides: split, count"
+    )
     parser.add_argument("--epoch", default="60s", help="an epoch's length if nobody cuts it (default %(default)s)")
     parser.add_argument("--checkpoint", type=Path, help="an empty folder that is kept (default: a temporary one)")
     parser.add_argument("--master", help="spark://HOST:PORT of a cluster that runs, see 'barograph cluster'")
@@ -56,12 +70,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
+    parser.add_argument("--theta", type=float, metavar="PER_CENT", help="granularity of the policy's CPU shares")
+    parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
+    parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
+    parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
     parser.add_argument("--cycle", default="2s", help="how often the policy decides (default %(default)s)")
     parser.add_argument(
         "--mode", choices=("act", "advise"), default="act", help="advise: decide, record, change nothing"
     )
     parser.add_argument("--enforce", choices=("on", "off"), default="on", help="hold instances to their CPU shares")
     parser.add_argument("--history", type=Path, help="a folder for what was seen and decided (default: not kept)")
+    parser.add_argument(
+        "--release-after", default="60s", help="let go of a node that was idle for so long, or never (%(default)s)"
+    )
+    parser.add_argument("--spare-nodes", type=int, default=1, help="idle nodes that are kept (default %(default)s)")
     parser.add_argument("--format", choices=("table", "json"), default="table", help="of the result")
 
 
@@ -73,28 +95,23 @@ def run(args: argparse.Namespace) -> int:
     timeout_s, in_flight_s = parse_duration_s(args.timeout), parse_duration_s(args.in_flight)
 
     # Spark is imported only now: bad words above are told at once.
-    from barograph.engines.spark.settings import ClusterSettings
+    from barograph.engines.spark.settings import ClusterSettings, parse_node_cpu
     from barograph.experiments.actions import parse_action
     from barograph.experiments.live import Table
     from barograph.experiments.relay import run_it
     from barograph.experiments.run_settings import RunSettings
-    from barograph.experiments.steering import Steering
     from barograph.experiments.warm import RunFailed
     from barograph.workloads import wordcount
 
-    steering = None
-    if args.policy is not None:
-        options = parse_options(args.option)
-        enforce = args.enforce == "on"
-        steering = Steering(args.policy, parse_duration_s(args.cycle), args.mode, enforce, options, args.history)
-    elif args.option:
-        raise BadInput("--option is of a policy: say which with --policy")
+    node_cpu = parse_node_cpu(args.node_cpu)
+    parallelism = {**wordcount.DEFAULT_PARALLELISM, **parse_counts("--parallelism", "INSTANCES", args.parallelism)}
+    steering = _steering(args, parallelism)
     settings = RunSettings(
         load=load,
         seconds=args.seconds,
-        parallelism={**wordcount.DEFAULT_PARALLELISM, **parse_parallelism(args.parallelism)},
+        parallelism=parallelism,
         epoch_s=epoch_s,
-        cluster=ClusterSettings(args.nodes, args.node_cpu, args.seats, args.executors, port=args.port),
+        cluster=ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, port=args.port),
         master=args.master,
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
@@ -102,6 +119,9 @@ def run(args: argparse.Namespace) -> int:
         timeout_s=timeout_s,
         in_flight_s=in_flight_s,
         steering=steering,
+        toil_us=parse_counts("--toil", "MICROSECONDS", args.toil),
+        plain=args.policy == PLAIN,
+        migration=_migration(args.migration),
     )
     table = Table(sys.stderr)
     try:
@@ -113,14 +133,51 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def parse_parallelism(text: str) -> dict[str, int]:
+def _migration(text: str | None) -> MigrationMode:
+    known = ", ".join(MigrationMode)
+    require(text is None or text in set(MigrationMode), f"--migration must be one of {known}, not {text!r}")
+    return MigrationMode.CUT if text is None else MigrationMode(text)
+
+
+def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Steering | None":
+    """Who steers, as the arguments say; nobody without --policy."""
+    from barograph.experiments.like import fixed_shares, parse_shares
+    from barograph.experiments.steering import Steering
+    from barograph.workloads.wordcount import NAME
+
+    options = parse_options(args.option)
+    if args.policy in (None, PLAIN):
+        given = {"--option": options, "--theta": args.theta, "--share": args.share}
+        for flag in (name for name, value in {**given, "--like": args.like}.items() if value not in (None, "", {})):
+            nobody = "is of a policy: say which with --policy" if args.policy is None else f"is not for policy {PLAIN}"
+            raise BadInput(f"{flag} {nobody}")
+        return None
+    if args.theta is not None:
+        known = options_of(named(args.policy))
+        require("theta_pct" in known, f"policy {args.policy} has no theta: its CPU shares are not in steps")
+        options["theta_pct"] = args.theta
+    if args.migration is not None:
+        require(
+            args.migration != MigrationMode.RESTART_APP, "a policy cannot end the application it steers: leave that"
+        )
+        options["mode"] = args.migration
+    shares = fixed_shares(args.policy, parse_shares(args.share), args.like, parallelism)
+    return Steering(
+        args.policy, parse_duration_s(args.cycle), args.mode, args.enforce == "on", options, args.history,
+        {f"{NAME}/{operator}": share for operator, share in shares.items()},
+        release_after_s=None if args.release_after == "never" else parse_duration_s(args.release_after),
+        spare_nodes=args.spare_nodes,
+    )  # fmt: skip
+
+
+def parse_counts(flag: str, unit: str, text: str) -> dict[str, int]:
     """``source=2,split=4`` as a mapping."""
     found: dict[str, int] = {}
     for piece in filter(None, text.split(",")):
         operator, equals, count = piece.partition("=")
         if not equals or not count.isdecimal() or int(count) < 1:
-            raise BadInput(f"--parallelism {text!r}: {piece!r} is not OPERATOR=INSTANCES")
+            raise BadInput(f"{flag} {text!r}: {piece!r} is not OPERATOR={unit}")
         if operator in found:
-            raise BadInput(f"--parallelism {text!r} names {operator} twice")
+            raise BadInput(f"{flag} {text!r} names {operator} twice")
         found[operator] = int(count)
     return found

@@ -79,7 +79,9 @@ def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[R
         if reason := _no_such_instance(instance, after):
             found.append(Refusal(what, reason))
         elif slot.node not in nodes:
-            found.append(Refusal(what, f"there is no node {slot.node!r}; there are {', '.join(sorted(nodes))}"))
+            asleep = any(n.name == slot.node for n in now.asleep)
+            why = f"{slot.node} is released" if asleep else f"there is no node {slot.node!r}"
+            found.append(Refusal(what, f"{why}; there are {', '.join(sorted(nodes))}"))
         elif now.worker(slot) is None:
             found.append(Refusal(what, f"no worker is alive in slot {slot}"))
     return found
@@ -87,12 +89,13 @@ def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[R
 
 def _bad_shares(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
     found = []
+    given = {n.name: n.cpu_pct for n in now.nodes}
     for instance, share in plan.shares_pct.items():
         if reason := _no_such_instance(instance, after):
             found.append(Refusal(f"share {instance}={share:g}", reason))
             continue
         slot = plan.placement.get(instance) or now.placement.get(instance)
-        limit = 100.0 if slot is None else min(100.0, now.node(slot.node).cpu_pct)
+        limit = 100.0 if slot is None else min(100.0, given.get(slot.node, 100.0))
         if share > limit:
             what, reason = f"share {instance}={share:g}", f"one instance can use at most {limit:g} % of a core there"
             found.append(Refusal(what, reason))

@@ -52,6 +52,10 @@ class Histogram:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", MappingProxyType(dict(sorted(self.rows.items()))))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """A report travels from a driver to who started it, and a read-only view of a dict does not."""
+        return Histogram, (dict(self.rows), self.sum_ms, self.max_ms)
+
     @staticmethod
     def of(latencies_ms: Iterable[int]) -> "Histogram":
         rows: dict[int, int] = {}

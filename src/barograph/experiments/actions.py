@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from barograph.engines.check import rescaled
-from barograph.model import BadInput, Instance, Placement, Plan, Rescale, Slot, Topology
+from barograph.model import BadInput, Instance, MigrationMode, Placement, Plan, Rescale, Slot, Topology
 from barograph.model.checks import require
 
 FORMS = (
@@ -96,11 +96,12 @@ def _require_slot(where: str, slot: Slot, nodes: Mapping[str, int]) -> None:
     require(slot.index < nodes[slot.node], f"{where}: node {slot.node} has {nodes[slot.node]} workers")
 
 
-def plan_of(actions: Iterable[Action], topology: str) -> Plan:
+def plan_of(actions: Iterable[Action], topology: str, mode: MigrationMode = MigrationMode.CUT) -> Plan:
     """All orders of one second as one plan: they share one cut."""
     listed = tuple(actions)
     return Plan(
         placement=Placement({a.move[0]: a.move[1] for a in listed if a.move is not None}),
         rescales=tuple(a.rescale for a in listed if a.rescale is not None),
         cuts=(topology,) if any(a.is_cut for a in listed) else (),
+        mode=mode,
     )

@@ -19,6 +19,7 @@ from barograph.model.codec import from_json, to_json
 Window = tuple[float, float]
 _TENTH_MS = 10
 DRIVER_KILLED = "the driver was killed"
+STARTED_AGAIN = "the application was ended and started again, to move instances"
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Past:
     planned_ms: int | None = None
     epochs: int = 0
     killed_ms: int | None = None
+    killed_why: str = DRIVER_KILLED
 
     @property
     def begun(self) -> bool:
@@ -67,6 +69,10 @@ class Journal:
         self._write("killed", at_ms=at_ms)
         self.acted(report, (at_s, at_s))
 
+    def left(self, at_ms: int) -> None:
+        """Written by a driver that ends so that another one goes on."""
+        self._write("killed", at_ms=at_ms, why=STARTED_AGAIN)
+
     def driver_is_up(self, committed_rows: int, now_ms: int) -> None:
         """A driver that took over runs: what its predecessor's death cost is known now."""
         past = self.past
@@ -74,7 +80,7 @@ class Journal:
             return
         again = sum(n for t, n in past.output.items() if past.planned_ms and t * _TENTH_MS >= past.planned_ms)
         restart = RestartReport(
-            (past.killed_ms - past.start_ms) / 1000, DRIVER_KILLED, (now_ms - past.killed_ms) / 1000,
+            (past.killed_ms - past.start_ms) / 1000, past.killed_why, (now_ms - past.killed_ms) / 1000,
             max(0, past.read - committed_rows), again,
         )  # fmt: skip
         past.restarts.append(restart)
@@ -162,7 +168,7 @@ def read(path: Path) -> Past:
             past.read = max(past.read, noted["read"])
             past.planned_ms, epochs = noted["planned_ms"] or past.planned_ms, noted["epochs"]
         elif kind == "killed":
-            past.killed_ms = noted["at_ms"]
+            past.killed_ms, past.killed_why = noted["at_ms"], noted.get("why", DRIVER_KILLED)
             _add(past, driver, times, epochs)
             driver, times, epochs = {}, {}, 0
     _add(past, driver, times, epochs)

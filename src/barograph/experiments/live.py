@@ -13,13 +13,13 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True)
 class LiveLine:
-    """One second of a run, for the person who watches."""
+    """One second of a run, for the person who watches. None is unknown."""
 
     at_s: float
     due_rows_s: float
-    read_rows_s: float
-    out_rows_s: float
-    backlog_rows: int
+    read_rows_s: float | None
+    out_rows_s: float | None
+    backlog_rows: int | None
     epoch: int
     latency: Latency | None
     by_node: dict[str, list[str]]
@@ -42,11 +42,15 @@ class Table:
         nodes = "  ".join(f"{node}: {_short(instances)}" for node, instances in line.by_node.items())
         p50, p99 = _ms(line.latency, "p50"), _ms(line.latency, "p99")
         print(
-            f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {line.read_rows_s:>9,.0f} {line.out_rows_s:>9,.0f} "
-            f"{line.backlog_rows:>9,} {p50:>7} {p99:>7} {line.epoch:>5}  {nodes}",
+            f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {_rows(line.read_rows_s):>9} {_rows(line.out_rows_s):>9} "
+            f"{_rows(line.backlog_rows):>9} {p50:>7} {p99:>7} {line.epoch:>5}  {nodes}",
             file=self._stream,
             flush=True,
         )
+
+
+def _rows(rows: float | None) -> str:
+    return "-" if rows is None else f"{rows:,.0f}"
 
 
 def _ms(latency: Latency | None, percentile: str) -> str:

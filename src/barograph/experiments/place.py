@@ -9,6 +9,7 @@ from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.java import find_java
 from barograph.engines.spark.keeper import NodeKeeper
 from barograph.engines.spark.nodes import fence_run, lift_run, status_of
+from barograph.engines.spark.rota import fetch_all
 from barograph.engines.spark.runs import Run, run_of
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.model import Node
@@ -41,6 +42,7 @@ def open_place(settings: ClusterSettings, master: str | None, ending: ExitStack,
         found = run_of(master)
         assert found is not None, "the run was checked before"
         cluster = EmbeddedCluster(found, find_java())
+        fetch_all(found)  # what a driver that was killed had released
         lift_run(found)  # executors start without a limit; it holds again before the first row
     run = cluster.run
     hosts = run.settings.addresses()

@@ -23,18 +23,24 @@ from barograph.experiments.actions import Action, Blow
 from barograph.experiments.journal import Journal, read
 from barograph.experiments.live import LiveLine, Table
 from barograph.experiments.place import open_place
+from barograph.experiments.plain import run_plain
 from barograph.experiments.report import ActionReport, RunReport
-from barograph.experiments.run import run
+from barograph.experiments.run import StartAgain, run
 from barograph.experiments.run_settings import RunSettings, check
 from barograph.experiments.warm import RunFailed
+from barograph.model import MigrationMode
 
+_AGAIN = 75  # how a driver ends that wants to be started again
 _SETTINGS, _JOURNAL, _REPORT, _FAILURE = "settings", "journal", "report", "failure"
 
 
 def run_it(settings: RunSettings, show: Callable[[LiveLine], None], say: Callable[[str], None]) -> RunReport:
     """The run, in this process if nobody is to kill its driver, else in one of its own."""
+    if settings.plain:
+        return run_plain(settings, show, say)
     kills = sorted((a for a in settings.actions if a.blow is Blow.KILL_DRIVER), key=lambda a: a.at_s)
-    if not kills:
+    leaves = settings.migration is MigrationMode.RESTART_APP and any(a.blow is None for a in settings.actions)
+    if not kills and not leaves:
         return run(settings, show, say)
     check(settings)
     with ExitStack() as ending:
@@ -53,7 +59,9 @@ def run_it(settings: RunSettings, show: Callable[[LiveLine], None], say: Callabl
             driver = _start_driver(folder)
             try:
                 if not kills or not _await_second(driver, folder, kills[0].at_s):
-                    driver.wait()
+                    if driver.wait() == _AGAIN:
+                        say("the application has ended; another one takes over")
+                        continue
                     return _report(folder)
             finally:
                 _end(driver)
@@ -117,6 +125,8 @@ def _drive(folder: Path) -> int:
     table = Table(sys.stderr)
     try:
         report = run(settings, table.show, table.say)
+    except StartAgain:
+        return _AGAIN
     except RunFailed as error:
         (folder / _FAILURE).write_text(json.dumps(str(error)))
         return 1

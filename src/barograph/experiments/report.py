@@ -110,8 +110,9 @@ class RunReport:
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
         if (s := self.steered) is not None:
             lines.append(
-                f"policy  {s.policy}: {s.cpu_allotted_s:,.1f} core-s allotted, {s.cpu_used_s:,.1f} used; "
-                f"{s.nodes_mean:.1f} nodes on the mean, {s.nodes_max} at most; {s.moves} moves, {s.rescales} rescales"
+                f"policy  {s.policy}: {_told(s.cpu_allotted_s)} core-s allotted, {_told(s.cpu_used_s)} used; "
+                f"{_told(s.nodes_mean)} nodes on the mean, {_told(s.nodes_max, 0)} at most; "
+                f"{_told(s.moves, 0)} moves, {s.rescales} rescales"
             )
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
@@ -120,6 +121,10 @@ class RunReport:
 def _latency(histogram: Histogram) -> dict[str, float] | None:
     found = histogram.latency()
     return None if found is None else {name: round(value, 1) for name, value in asdict(found).items()}
+
+
+def _told(value: float | None, places: int = 1) -> str:
+    return "unknown" if value is None else f"{value:,.{places}f}"
 
 
 def _rounded(value: float | None) -> float | None:

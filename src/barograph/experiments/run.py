@@ -5,6 +5,7 @@ It decides no placement of its own: the first one is the policy's, the rest are 
 
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,6 +42,7 @@ from barograph.model import (
     Allotment,
     BadInput,
     Demand,
+    MigrationMode,
     OperatorDemand,
     Outcome,
     Placement,
@@ -90,6 +92,10 @@ def run(
         return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
 
 
+class StartAgain(Exception):  # noqa: N818  # no error: it is what was asked for
+    """The application ends here, so that another one goes on from its checkpoint with the new placement."""
+
+
 class _Run:
     """A run under way."""
 
@@ -117,15 +123,21 @@ class _Run:
         self.life = ""
         self.notes: list[str] = []
         self.steered: Steered | None = None
+        self.leaving = threading.Event()
 
     def whole(self) -> RunReport:
         query = self._start()
         try:
             self._await_first_epoch(query)
             self.place.fence()
-            with steered(self.settings.steering, self.supervisor.endpoint, self.start_ms, self.say) as steered_by:
+            how_long_s = self.settings.seconds
+            with steered(
+                self.settings.steering, self.supervisor.endpoint, self.start_ms, how_long_s, self.say
+            ) as steered_by:
                 self._watch(query)
             self.steered = steered_by.found
+            if self.leaving.is_set():
+                self._leave()
             undrained = self._drain(query)
         finally:
             query.stop()
@@ -155,7 +167,7 @@ class _Run:
 
     def _build(self) -> DataStreamWriter:
         """A fresh writer for each life of the query."""
-        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper)
+        writer = wordcount.build(self.spark, self.replay, self.settings.parallelism, self.tamper, self.settings.toil_us)
         return real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
 
     def _await_first_epoch(self, query: Supervised) -> None:
@@ -181,7 +193,7 @@ class _Run:
                     acting.append(hand.submit(self._act, plans))
                 acting.extend(fist.submit(self._strike, a) for a in group if a.blow not in (None, Blow.KILL_DRIVER))
 
-            while (now_s := self.load_s()) < self.settings.seconds:
+            while (now_s := self.load_s()) < self.settings.seconds and not self.leaving.is_set():
                 while pending and pending[0][0].at_s <= now_s:
                     act(pending.pop(0))
                 if now_s >= second:
@@ -194,14 +206,17 @@ class _Run:
                     second = int(self.load_s()) + 1
                 next_s = min(second, *(group[0].at_s for group in pending[:1]), self.settings.seconds)
                 time.sleep(max(0.0, min(next_s - self.load_s(), 1.0)))
-            for late in pending:
+            for late in () if self.leaving.is_set() else pending:
                 act(late)
             for done in acting:
                 done.result()
 
     def _act(self, actions: list[Action]) -> None:
         ordered_s = self.load_s()
-        outcome: Outcome = self.supervisor.apply(plan_of(actions, self.topology.name))
+        plan = plan_of(actions, self.topology.name, self.settings.migration)
+        leaves = plan.mode is MigrationMode.RESTART_APP
+        # What the next application begins with is ordered of this one, as if for its next epoch.
+        outcome: Outcome = self.supervisor.apply(replace(plan, mode=MigrationMode.BOUNDARY) if leaves else plan)
         reason = "; ".join(f"{r.what}: {r.reason}" for r in outcome.refused)
         placement, parallelism = self.engine.orders(self.topology.name)
         self.journal.ordered(parallelism, placement)
@@ -210,6 +225,16 @@ class _Run:
                 action.at_s, action.text, outcome.ok, reason, outcome.order_to_commit_s, None, outcome.done
             )
             self.journal.acted(report, (ordered_s, self.load_s()))
+        if leaves and outcome.ok:
+            self.leaving.set()
+
+    def _leave(self) -> None:
+        """Between two epochs, so that nothing is repeated."""
+        self.engine.hold(self.topology.name)
+        self.engine.refresh()
+        self.journal.saw(self.engine.output(self.topology.name), self._latency(), self.rows_read(), None)
+        self.journal.left(int(time.time() * 1000))
+        raise StartAgain
 
     def _strike(self, action: Action) -> None:
         struck_s = self.load_s()
@@ -243,7 +268,7 @@ class _Run:
         present = self.engine.sight.present(self.topology.name)
         self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
         out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
-        by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
+        by_node: dict[str, list[str]] = {n.name: [] for n in self.engine.nodes}
         for instance, slot in sorted(now.placement.slots.items()):
             by_node[slot.node].append(f"{instance.operator}/{instance.index}")
         epoch = self.engine.sight.present(self.topology.name)

@@ -1,6 +1,7 @@
 """Everything a run is, and what is refused before anything is started."""
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.settings import ClusterSettings, require_free_port
 from barograph.experiments.actions import Action, check_actions
 from barograph.experiments.steering import Steering
-from barograph.model import BadInput, Load
+from barograph.model import BadInput, Load, MigrationMode
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
+
+LEAST_PLAIN_EPOCH_S = 5.0  # Spark's own bound
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,9 @@ class RunSettings:
 
     timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
     steering: the policy that steers it; None leaves everything where ``even`` first put it.
+    toil_us: of an operator, CPU microseconds that each row costs it besides.
+    migration: how what --at orders takes effect.
+    plain: on Spark alone, without the plug-in: nothing can be ordered or steered then.
     journal: where it notes what must outlive its driver; one that is not empty is gone on with.
     """
 
@@ -40,6 +46,9 @@ class RunSettings:
     in_flight_s: float = IN_FLIGHT_MS / 1000
     steering: Steering | None = None
     journal: Path | None = None
+    toil_us: Mapping[str, int] = field(default_factory=dict)
+    plain: bool = False
+    migration: MigrationMode = MigrationMode.CUT
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
@@ -51,6 +60,10 @@ class RunSettings:
         for operator, count in self.parallelism.items():
             require(operator in known, f"wordcount has no operator {operator!r}; it has {', '.join(sorted(known))}")
             require_whole(f"parallelism of {operator}", count, 1)
+        for operator, micros in self.toil_us.items():
+            toilers = " and ".join(wordcount.TOILERS)
+            require(operator in wordcount.TOILERS, f"only {toilers} of wordcount can be made to toil, not {operator!r}")
+            require_whole(f"toil of {operator}", micros)
 
 
 def check(settings: RunSettings) -> None:
@@ -67,6 +80,10 @@ def check(settings: RunSettings) -> None:
         )
         assert run is not None
         cluster = run.settings
+    if settings.plain:
+        require(settings.steering is None, "Spark alone cannot be steered")
+        require(not settings.actions, "on Spark alone nobody can move, scale, cut or restart: leave --at out")
+        require_number("epoch of Spark alone", settings.epoch_s, LEAST_PLAIN_EPOCH_S)
     topology = wordcount.topology(settings.parallelism)
     seats = cluster.nodes * cluster.executors * cluster.seats
     count = sum(o.parallelism for o in topology.operators)

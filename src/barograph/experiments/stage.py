@@ -18,6 +18,7 @@ from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.session import await_executors, open_session, real_time
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.engines.spark.share_groups import shares_of
@@ -35,6 +36,7 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.truth import truth_by_spark
 
 PARALLELISM = {"source": 2, "split": 2, "count": 3}
+LINES = LineShape(seed=5)
 
 
 @dataclass
@@ -90,6 +92,7 @@ class Stage:
         epoch_s: float = 60.0,
         tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
         supervised: bool = False,
+        lines: LineShape = LINES,
         load: str | None = None,
     ) -> Iterator["Counting"]:
         """A word count that runs until the block ends; every instance is up when it begins. supervised: kept alive.
@@ -98,7 +101,7 @@ class Stage:
         """
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
             schedule = Load.parse(load or f"constant {rate}").schedule(1.0 if load is None else 3600.0)
-            replay = Replay(schedule, parallelism["source"], LineShape(seed=5))
+            replay = Replay(schedule, parallelism["source"], lines)
 
             def build() -> DataStreamWriter:
                 writer = wordcount.build(self.spark, replay, parallelism, tamper).queryName(name)
@@ -124,7 +127,7 @@ class Stage:
     ) -> Iterator["Counting"]:
         query = self.supervisor.start(build) if supervised else build().start()
         self.engine.refresh()
-        before = sum(self.engine.sight.output.get(name, {}).values())
+        before = self.engine.sight.output.get(name, Outflow()).total
         counting = Counting(self, name, query, replay, checkpoint, before)
         try:
             counting.settle(lambda: bool(counting.executors()) and counting.output() > 0)
@@ -169,7 +172,7 @@ class Counting:
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
 
     def output(self) -> int:
-        return sum(self.stage.engine.sight.output.get(self.name, {}).values()) - self.output_before
+        return self.stage.engine.sight.output.get(self.name, Outflow()).total - self.output_before
 
     def verdict(self) -> Verdict:
         """Commit what was read, stop, and compare the state with what the source made."""

@@ -9,6 +9,8 @@ from typing import Any
 
 from barograph.beat import Keeper
 from barograph.engines.spark.endpoint import Endpoint
+from barograph.experiments.spent import OperatorShare, spent
+from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
 from barograph.loop_process import Orders, keep
 from barograph.model import BadInput, MigrationMode
@@ -16,10 +18,16 @@ from barograph.model.checks import require_positive
 from barograph.policies import named
 from barograph.policy import options_of
 
+_BEFORE_MS = 60_000  # a history that is kept may hold earlier runs, which ended long before this load began
+
 
 @dataclass(frozen=True)
 class Steering:
-    """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run."""
+    """By which policy a run is steered, and how. history: a folder that is kept; None: it goes with the run.
+
+    shares_pct: of a policy of fixed shares, by ``topology/operator``.
+    release_after_s: how long a node must be idle to be released; None: all are kept.
+    """
 
     policy: str
     cycle_s: float = 2.0
@@ -27,6 +35,9 @@ class Steering:
     enforce: bool = True
     options: Mapping[str, object] = field(default_factory=dict)
     history: Path | None = None
+    shares_pct: Mapping[str, float] = field(default_factory=dict)
+    release_after_s: float | None = None
+    spare_nodes: int = 1
 
     def __post_init__(self) -> None:
         require_positive("cycle", self.cycle_s)
@@ -37,7 +48,8 @@ class Steering:
         ways = {"mode": MigrationMode.CUT.value} if "mode" in options_of(named(self.policy)) else {}
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
-            self.mode, self.enforce, {**ways, **self.options},
+            self.mode, self.enforce, {**ways, **self.options}, shares_pct=dict(self.shares_pct),
+            release_after_s=self.release_after_s, spare_nodes=self.spare_nodes,
         )  # fmt: skip
 
     def start(self, socket: Path, folder: Path) -> Keeper:
@@ -46,29 +58,39 @@ class Steering:
 
 @dataclass(frozen=True)
 class Steered:
-    """What a controller did in a run. cpu: core-seconds. decisions: cycles that changed something or were refused."""
+    """What was done to a run. cpu: core-seconds. decisions: cycles that changed something or were refused.
+
+    None is unknown. controller_starts: None where there was no controller. shares: by operator.
+    """
 
     policy: str
-    cpu_allotted_s: float
-    cpu_used_s: float
-    nodes_mean: float
-    nodes_max: int
-    moves: int
+    cpu_allotted_s: float | None
+    cpu_used_s: float | None
+    nodes_mean: float | None
+    nodes_max: int | None
+    moves: int | None
     rescales: int
-    decisions: tuple[dict[str, object], ...]
-    controller_starts: int
-    said: tuple[str, ...]
+    decisions: tuple[dict[str, object], ...] = ()
+    controller_starts: int | None = None
+    said: tuple[str, ...] = ()
+    shares: Mapping[str, OperatorShare] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, object]:
+        controlled = {"starts": self.controller_starts, "said": list(self.said)}
         return {
             "policy": self.policy,
-            "cpu_core_s": {"allotted": round(self.cpu_allotted_s, 2), "used": round(self.cpu_used_s, 2)},
-            "nodes_used": {"mean": round(self.nodes_mean, 2), "max": self.nodes_max},
+            "cpu_core_s": {"allotted": _rounded(self.cpu_allotted_s), "used": _rounded(self.cpu_used_s)},
+            "nodes_used": {"mean": _rounded(self.nodes_mean), "max": self.nodes_max},
+            "shares": {operator: share.to_json() for operator, share in self.shares.items()},
             "moves": self.moves,
             "rescales": self.rescales,
             "decisions": list(self.decisions),
-            "controller": {"starts": self.controller_starts, "said": list(self.said)},
+            "controller": None if self.controller_starts is None else controlled,
         }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)
 
 
 @dataclass
@@ -80,7 +102,7 @@ class Outlook:
 
 @contextmanager
 def steered(
-    steering: Steering | None, endpoint: Endpoint | None, start_ms: int, say: Callable[[str], None]
+    steering: Steering | None, endpoint: Endpoint | None, start_ms: int, seconds: float, say: Callable[[str], None]
 ) -> Iterator[Outlook]:
     """While this lasts a controller process acts, where the run is steered by a policy. start_ms: the load's start."""
     outlook = Outlook()
@@ -96,32 +118,31 @@ def steered(
         finally:
             keeper.close()
             history = Path(steering.orders(endpoint.path, folder).history)
-            outlook.found = read_steered(steering, history, start_ms, keeper)
+            outlook.found = read_steered(steering, history, start_ms, seconds, keeper)
 
 
-def read_steered(steering: Steering, folder: Path, start_ms: int, keeper: Keeper) -> Steered:
-    """From the history, once the controller has ended. Times are since the load's start."""
-    wanted = (
-        "wall_ms", "kind", "cycle_s", "cpu_allotted_pct", "cpu_used_s", "nodes_used", "changed", "moves", "rescales",
-        "reasons", "done", "refused", "order_to_commit_s",
-    )  # fmt: skip
+def read_steered(steering: Steering, folder: Path, start_ms: int, seconds: float, keeper: Keeper) -> Steered:
+    """From the history, once the controller has ended. Times are since the load's start, which lasts ``seconds``."""
     try:
         require_history(folder)
-        found = [r for r in rows(folder, wanted) if r["kind"] == "cycle"]
+        found = [r for r in rows(folder) if r["kind"] == "cycle" and r["wall_ms"] >= start_ms - _BEFORE_MS]
     except BadInput:
         found = []  # it never got to its first cycle; what it said tells why
     nodes = [r["nodes_used"] for r in found if r["nodes_used"] is not None]
+    cycles = [((r["wall_ms"] - start_ms) / 1000, entry.cycle) for r in found if (entry := from_row(r)).cycle]
+    cpu = spent(cycles, seconds)
     return Steered(
         steering.policy,
-        sum((r["cpu_allotted_pct"] or 0.0) * r["cycle_s"] / 100 for r in found),
-        sum(r["cpu_used_s"] or 0.0 for r in found),
-        sum(nodes) / len(nodes) if nodes else 0.0,
-        max(nodes, default=0),
+        cpu.allotted_core_s if found else None,
+        sum(r["cpu_used_s"] or 0.0 for r in found) if found else None,
+        sum(nodes) / len(nodes) if nodes else None,
+        max(nodes, default=None),
         sum(len(r["moves"] or ()) for r in found if not r["refused"]),
         sum(len(r["rescales"] or ()) for r in found if not r["refused"]),
         tuple(_decision(r, start_ms) for r in found if r["changed"] or r["refused"] or r["done"]),
         keeper.starts,
         tuple(keeper.said),
+        cpu.shares,
     )
 
 

@@ -16,6 +16,7 @@ class Snapshot:
 
     version counts the changes of the cluster and of the topologies: a plan made from an older version is refused.
     shared_workers: whether one worker may hold instances of several topologies (Spark: yes, Storm: no).
+    asleep: nodes that were released. Nothing can be placed on them; they are among ``nodes`` again once fetched.
     """
 
     at_s: float
@@ -30,12 +31,13 @@ class Snapshot:
     topology_metrics: tuple[TopologyMetrics, ...] = ()
     version: int = 0
     shared_workers: bool = True
+    asleep: tuple[Node, ...] = ()
 
     def __post_init__(self) -> None:
         require_number("snapshot.at_s", self.at_s)
         require_positive("snapshot.cycle_s", self.cycle_s)
         require_whole("snapshot.version", self.version)
-        require_unique("snapshot.nodes", (n.name for n in self.nodes))
+        require_unique("snapshot.nodes", (n.name for n in (*self.nodes, *self.asleep)))
         require_unique("snapshot.topologies", (t.name for t in self.topologies))
         require_unique("snapshot.workers", (w.slot for w in self.workers))
         for worker in self.workers:

@@ -14,7 +14,6 @@ from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTr
 
 NAME = "wordcount"
 SOURCE_FIXED = "a source has as many instances as its input has partitions"
-STATE_FIXED = "its state is split over its instances: changing their number takes a repartition of the state"
 # A word's own times, through the aggregate to the sink. Spark's real-time aggregate emits a row for every row it takes,
 # at once, from the state merged with that row (StatefulStreamlineAggregateExec, update mode), so last() of an emitted
 # row is the time of the very row that caused it. It must not be max(): that credits a late row with a newer row's time.
@@ -26,6 +25,9 @@ SINK_SQL = (
     "word", "occurrences", "checksum", "shiftright(times, 21) as barograph_due_ms",
     "shiftright(times, 21) + (times & 2097151L) as barograph_read_ms",
 )  # fmt: skip
+NO_TOIL: Mapping[str, int] = {}
+TOILERS = ("split", "count")
+"""Operators whose rows can be made to cost more."""
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
 
 
@@ -36,7 +38,7 @@ def topology(parallelism: Mapping[str, int]) -> Topology:
         (
             Operator("source", parallelism["source"], source=True, fixed_because=SOURCE_FIXED),
             Operator("split", parallelism["split"]),
-            Operator("count", parallelism["count"], stateful=True, fixed_because=STATE_FIXED),
+            Operator("count", parallelism["count"], stateful=True),
         ),
         (Edge("source", "split", Grouping.SHUFFLE), Edge("split", "count", Grouping.FIELDS)),
     )
@@ -47,14 +49,26 @@ def build(
     replay: Replay,
     parallelism: Mapping[str, int],
     tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
+    toil_us: Mapping[str, int] = NO_TOIL,
 ) -> DataStreamWriter:
-    """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices."""
+    """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices.
+
+    toil_us: of an operator, CPU microseconds that each row costs it besides: of split a line, of count a word.
+    """
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
     timed = replace(replay, read_time=True)
     lines = spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
-    words = named(tamper(lines.repartition(parallelism["split"]).selectExpr(*WORDS_SQL, "times")), "split")
+    dealt = _toiling(lines.repartition(parallelism["split"]), toil_us.get("split", 0))
+    words = named(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
     counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
+    counts = _toiling(counts, toil_us.get("count", 0))
     return named(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
+
+
+def _toiling(frame: DataFrame, micros: int) -> DataFrame:
+    """Every row costs so much CPU here. A filter that lets all through, and that Spark does not move."""
+    work = f"reflect('org.apache.spark.barograph.Toil', 'spin', {micros}) is not null"
+    return frame.where(work) if micros > 0 else frame
 
 
 def counted(spark: SparkSession, checkpoint: str) -> WordTruth:

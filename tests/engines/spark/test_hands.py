@@ -104,7 +104,9 @@ def test_what_cannot_be_is_refused_and_nothing_changes(stage: Stage) -> None:
         source = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "source", 4),)))
         assert [r.reason for r in source.refused] == [wordcount.SOURCE_FIXED]
         count = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "count", 4),)))
-        assert [r.reason for r in count.refused] == [wordcount.STATE_FIXED]
+        assert [r.reason for r in count.refused] == [
+            "its state is split over its instances: changing their number takes a repartition of the state"
+        ]
         full = stage.engine.apply(Plan(rescales=(Rescale("wordcount", "split", 20),)))
         assert "24 seats" in full.refused[0].reason
         stale = stage.engine.apply(Plan(cuts=("wordcount",), version=before.version + 7))

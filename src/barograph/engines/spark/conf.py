@@ -31,6 +31,19 @@ def real_time_settings() -> dict[str, str]:
     }
 
 
+def plain_settings() -> dict[str, str]:
+    """Spark alone, as a user has it: its own settings, and the jar on the class path for the source and the sink that
+    it carries. Nothing of the plug-in runs."""
+    jar = str(plugin_jar())
+    return {
+        **real_time_settings(),
+        "spark.driver.extraClassPath": jar,
+        "spark.executor.extraClassPath": jar,
+        # A sink that is not Spark's own is not on its list.
+        "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    }
+
+
 def plugin_settings() -> dict[str, str]:
     """The hooks through which Barograph enters, and the settings it recommends."""
     jar = str(plugin_jar())

@@ -253,7 +253,8 @@ def _start(
 
 
 def unfenced_warning(run: Run) -> str:
-    return f"nodes are not limited to {run.settings.node_cpu:g} cores: {run.unfenced_because}"
+    cores = ", ".join(f"{c:g}" for c in dict.fromkeys(run.settings.node_cpus().values()) if c is not None)
+    return f"nodes are not limited to {cores} cores: {run.unfenced_because}"
 
 
 def tail(log: Path) -> str:

@@ -5,18 +5,20 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.check import refusals, rescaled
 from barograph.engines.latency import Histogram
-from barograph.engines.spark.asks import Asks
+from barograph.engines.spark.asks import Standings
 from barograph.engines.spark.epoch_pace import EpochPace
 from barograph.engines.spark.gates import Gates
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.sight import EpochSeen, Sight
 from barograph.engines.spark.tally import NO_CYCLE, Cycle
@@ -40,8 +42,19 @@ MESSAGE_TIMEOUT_S = 30.0
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
-_NO_ASKS = Asks()
+WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read after it
+_CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
+# Between two epochs; who holds a topology there goes on much sooner.
+HOLD_S = 60.0
 PULSE_TIMEOUT_S = 2.0  # the dead answer at once, by a closed connection; this is for the busy
+
+
+class Keeper(Protocol):
+    """Who can stop a topology and start it again."""
+
+    def repartition(self, count: int | None) -> str:
+        """Split its state over so many instances, None: leave it; start it again. Empty when done, else why not."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +91,14 @@ class SparkEngine:
         self._version = 0
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
+        self.released: Callable[[], Collection[str]] = tuple  # names of nodes that were; who releases sets it
         self.shares = shares
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
-        self._asks: dict[str, Asks] = {}
-        self._levels: dict[str, int] = {}
+        self.standings = Standings()
         self._levels_version = 0
         self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
+        self._keepers: dict[str, Keeper] = {}
+        self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.sight = Sight()
         self.last: Snapshot | None = None
         """What was last observed, by whomever: for who only wants to look."""
@@ -113,24 +128,10 @@ class SparkEngine:
                 found, traffic=last.traffic, node_metrics=last.node_metrics, topology_metrics=last.topology_metrics
             )
 
-    def declare(self, topology: str, asks: Asks) -> None:
-        """What its author asks for a topology; may come before it starts."""
-        with self._lock:
-            self._asks[topology] = asks
-
-    def asked(self, topology: str) -> Asks:
-        return self._asks.get(topology, _NO_ASKS)
-
-    def _as_asked(self, topology: Topology) -> Topology:
-        """With what its author asks and, where its priority was changed since, the level that holds."""
-        asked = self.asked(topology.name).of(topology)
-        return replace(asked, level=self._levels.get(topology.name, asked.level))
-
     def set_levels(self, levels: Mapping[str, int]) -> int:
         """The priorities that hold from now on; the first version of the world that has them."""
         with self._lock:
-            if dict(levels) != self._levels:
-                self._levels = dict(levels)
+            if self.standings.set_levels(levels):
                 self.refresh()
                 self._levels_version = self._version
             return self._levels_version
@@ -150,7 +151,7 @@ class SparkEngine:
             self._assign_slots(self.sight.executors)
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self.sight.executors),
-                tuple(self._as_asked(t) for t in self.sight.topologies.values()),
+                tuple(self.standings.of(t) for t in self.sight.topologies.values()),
                 self._placement(),
             )
             if world != self._world:
@@ -209,11 +210,17 @@ class SparkEngine:
         )
 
     def _snapshot(self, at_s: float, cycle_s: float, cycle: Cycle = NO_CYCLE) -> Snapshot:
+        there, released = {w.slot.node for w in self._world.workers}, set(self.released())
         return Snapshot(
-            at_s, cycle_s, tuple(sorted(self._nodes.values(), key=lambda n: n.name)), self._world.topologies,
+            at_s, cycle_s, tuple(n for n in self.nodes if n.name in there), self._world.topologies,
             self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
-            version=self._version,
+            version=self._version, asleep=tuple(n for n in self.nodes if n.name in released - there),
         )  # fmt: skip
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node that is known, also those that are dead or released."""
+        return tuple(sorted(self._nodes.values(), key=lambda n: n.name))
 
     # --- hands ---
 
@@ -234,6 +241,8 @@ class SparkEngine:
             return self._ordered.get(topology, Placement()), dict(self._parallelism.get(topology, {}))
 
     def apply(self, plan: Plan) -> Outcome:
+        if plan.mode is MigrationMode.WARM_CUT:
+            self._warm(plan)
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
@@ -241,16 +250,25 @@ class SparkEngine:
             if refused:
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
+            turns = self._turns(plan, now, orders)
             done += self._share(plan)
-            rests = self.gates.resting if plan.rests is None else frozenset(plan.rests)
-            done += self.gates.rest(self.gates.resting | rests)
-            cut = set(plan.cuts) | (set(orders) if plan.mode is MigrationMode.CUT else set())
+            resting = self.gates.resting
+            rests = resting if plan.rests is None else frozenset(plan.rests)
+            done += self.gates.rest(resting | rests)
+            cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
+            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
-            ending = self._bridge.order(orders, cut)
+            ending = self._bridge.order(orders, cut - set(turns))
         # Outside the lock: others may look while this waits.
+        problems = {t: keeper.repartition(count) for t, (keeper, count) in turns.items()}
+        if leaving:
+            problems["worker"] = self._replace(leaving, set(orders))
+        if any(problems.values()):
+            self.gates.rest(resting)
+            return Outcome(refused=tuple(Refusal(f"{plan.mode} of {t}", why) for t, why in problems.items() if why))
         begun = {t: self._bridge.await_epoch_after(t, e, self.commit_timeout_s) for t, e in ending.items()}
         late = [t for t, e in begun.items() if e is None]
         order_to_commit_s = self._now() - ordered_at
@@ -267,7 +285,76 @@ class SparkEngine:
         ]
         done += self._holds(plan, rests)
         self._await_lives(ending)
-        return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending else None)
+        return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending or problems else None)
+
+    def _turns(self, plan: Plan, now: Snapshot, orders: Mapping[str, object]) -> dict[str, tuple[Keeper, int | None]]:
+        """Topologies that are stopped and started again: by whom, and over how many instances their state is split."""
+        found: dict[str, tuple[Keeper, int | None]] = {}
+        if plan.mode is MigrationMode.RESTART_QUERY:
+            found = {t: (self._keepers[t], None) for t in orders}
+        for r in plan.rescales:
+            operator = now.topology(r.topology).operator(r.operator)
+            if operator.stateful and operator.parallelism != r.parallelism:
+                found[r.topology] = (self._keepers[r.topology], r.parallelism)
+        return found
+
+    def _moves(self, topology: str, now: Snapshot, wanted: Placement) -> dict[Instance, Slot]:
+        """Who changes its seat, and to which."""
+        return {
+            i: slot
+            for i, slot in wanted.slots.items()
+            if i.topology == topology and i in now.placement and now.placement[i] != slot
+        }
+
+    def _warm(self, plan: Plan) -> None:
+        """Let the targets of moves read what comes to them, before anything stops."""
+        with self._lock:
+            self.refresh()
+            now = self._snapshot(self._now() - self._born, 1.0)
+            if refusals(plan, now):
+                return
+            executors = {slot: executor for executor, slot in self._slots.items()}
+            moves = {t.name: self._moves(t.name, now, plan.placement) for t in now.topologies}
+        for topology, moved in moves.items():
+            if moved:
+                self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
+
+    def _changed_workers(self, now: Snapshot, orders: Mapping[str, object]) -> set[str]:
+        """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
+        found = set()
+        for topology in orders:
+            for instance, slot in self._moves(topology, now, self._ordered[topology]).items():
+                found |= {slot, now.placement[instance]}
+        return {executor for executor, slot in self._slots.items() if slot in found}
+
+    def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
+        """End workers and seat everybody when the new ones are there; empty when all run again, else why not."""
+        with self._lock:
+            slots = {self._slots[e] for e in leaving}
+            runs = {t: e.run for t in topologies if (e := self.sight.present(t)) is not None}
+            self._replacing = True
+        deadline = self._now() + timeout_s
+        try:
+            for executor in sorted(leaving):
+                self._bridge.replace(executor)
+            while not slots <= {s for e, s in self._slots.items() if e not in leaving}:
+                if self._now() > deadline:
+                    return f"the workers {', '.join(sorted(leaving))} were ended and no others came"
+                time.sleep(0.1)
+                self.refresh()
+            with self._lock:
+                orders = {t: (dict(self._parallelism.get(t, {})), self._places(self._ordered[t])) for t in topologies}
+                self._bridge.order(orders, ())
+        finally:
+            self._replacing = False
+        while not all(
+            (e := self.sight.present(t)) and e.run != runs[t] and len(e.lives) == len(e.seated) for t in runs
+        ):
+            if self._now() > deadline:
+                return "the workers were replaced, but the topology has not started again"
+            time.sleep(0.1)
+            self.refresh()
+        return ""
 
     def _holds(self, plan: Plan, rests: frozenset[str]) -> list[str]:
         """The plan is in effect. Who need not rest any more reads again only now, on the seats it was given."""
@@ -293,7 +380,7 @@ class SparkEngine:
             if not moved and not scaled:
                 continue
             parallelism = self._parallelism.setdefault(topology.name, {})
-            parallelism.update({o.name: o.parallelism for o in scaled})
+            parallelism.update({o.name: o.parallelism for o in scaled if not o.stateful})
             self._ordered[topology.name] = Placement(wanted)
             orders[topology.name] = (dict(parallelism), self._places(Placement(wanted)))
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
@@ -328,6 +415,50 @@ class SparkEngine:
                 return
             time.sleep(0.1)  # looking costs the driver CPU that the new epoch needs
 
+    # --- for who keeps a topology: between two epochs it can be stopped without repeating a row ---
+
+    def keep(self, topology: str, keeper: Keeper | None) -> None:
+        """From now on it can be stopped and started again, by this one; None: no longer."""
+        with self._lock:
+            if keeper is None:
+                self._keepers.pop(topology, None)
+            else:
+                self._keepers[topology] = keeper
+            self.sight.kept = set(self._keepers)
+
+    def hold(self, topology: str) -> bool:
+        """End the present epoch and begin no other; False when that did not come to pass in time."""
+        ending = self._bridge.order({}, [topology], {topology: HOLD_S})
+        return bool(ending) and self._bridge.await_held(topology, min(self.commit_timeout_s, HOLD_S))
+
+    def repartition(self, checkpoint: str, count: int) -> str:
+        """Split the state of a query that is stopped; empty when done, else why not."""
+        return self._bridge.repartition(checkpoint, count)
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        return self._bridge.unfinished_repartition(checkpoint)
+
+    def undo_repartition(self, checkpoint: str) -> str:
+        return self._bridge.undo_repartition(checkpoint)
+
+    def let_go(self, node: str) -> str:
+        """End a node's executors if none of them has an instance, or is to have one; else why not, in one sentence.
+
+        Whoever runs on them loses nothing: Spark itself ends none that runs a task. ``want_executors`` comes after."""
+        with self._lock:
+            self.refresh()
+            ordered = [self._ordered.get(name, Placement()) for name in self.sight.topologies]
+            for placement in (self._world.placement, *ordered):
+                sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
+                if sitting:
+                    return f"{sitting} sits there"
+            mine = [executor for executor, slot in self._slots.items() if slot.node == node]
+            return "" if not mine or self._bridge.release(mine) else "a task runs there"
+
+    def want_executors(self) -> None:
+        """One wherever there is room for it, as at the start."""
+        self._bridge.want_all()
+
     def epochs(self, topology: str) -> list[EpochSeen]:
         """The epochs remembered, oldest first."""
         with self._lock:
@@ -336,7 +467,7 @@ class SparkEngine:
     def output(self, topology: str) -> dict[int, int]:
         """Rows out by 10 ms since 1970, as far as remembered."""
         with self._lock:
-            return dict(self.sight.output.get(topology, {}))
+            return self.sight.output.get(topology, Outflow()).as_dict()
 
     def workers(self) -> tuple[Worker, ...]:
         """Who is alive now."""
@@ -367,6 +498,8 @@ class SparkEngine:
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one."""
+        if self._replacing:
+            return 0
         with self._lock:
             self.refresh()
             taken = sum(
@@ -382,6 +515,14 @@ class SparkEngine:
             found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
         elif plan.shares_pct and self.shares is not None and self.shares.problem:
             found.append(Refusal("CPU shares", self.shares.problem))
-        if plan.mode not in (MigrationMode.CUT, MigrationMode.BOUNDARY):
-            found.append(Refusal(f"mode {plan.mode}", "this engine moves by cut or at the boundary"))
+        named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
+        strangers = sorted(t for t in named if t not in self._keepers and t in self.sight.topologies)
+        if plan.mode is MigrationMode.RESTART_APP:
+            why = (
+                "an application cannot start itself again: 'barograph run --migration restart-app' does it from outside"
+            )
+            found.append(Refusal(f"mode {plan.mode}", why))
+        elif plan.mode in (MigrationMode.RESTART_QUERY, MigrationMode.WORKER) and strangers:
+            why = f"nobody here can start {', '.join(strangers)} again: start it with barograph.start"
+            found.append(Refusal(f"mode {plan.mode}", why))
         return found

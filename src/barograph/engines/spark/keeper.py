@@ -4,6 +4,7 @@ A node that somebody ordered down (a mark in the run's folder) stays down until 
 run's record may set it. Executors are not its business: Spark's own master brings them back.
 """
 
+import contextlib
 import threading
 import time
 from pathlib import Path
@@ -21,14 +22,24 @@ def _mark(run: Run, node: str) -> Path:
     return run.folder / f"down-{node}"
 
 
-def order_down(run: Run, node: str) -> None:
+def order_down(run: Run, node: str, why: str = "") -> None:
     """The node, once dead, stays so."""
-    _mark(run, node).touch()
+    _mark(run, node).write_text(why)
 
 
 def order_up(run: Run, node: str) -> None:
     """The node is started again if it is dead."""
     _mark(run, node).unlink(missing_ok=True)
+
+
+def ordered_down(run: Run, why: str) -> tuple[str, ...]:
+    """Nodes that are down on somebody's order, for this reason."""
+    found = []
+    for node in run.settings.node_names():
+        with contextlib.suppress(OSError):
+            if _mark(run, node).read_text() == why:
+                found.append(node)
+    return tuple(found)
 
 
 class NodeKeeper:

@@ -35,10 +35,12 @@ def status_of(run: Run) -> tuple[NodeStatus, ...]:
 
 
 def fence_run(run: Run, nodes: Iterable[str] | None = None) -> None:
-    """Limit nodes of a recorded run to its node_cpu; nothing where there is no limit or no control groups."""
-    if run.groups is not None and run.settings.node_cpu is not None:
-        for name in run.settings.node_names() if nodes is None else nodes:
-            run.groups.fence(name, run.settings.node_cpu)
+    """Limit nodes of a recorded run to their node_cpu; nothing where there is no limit or no control groups."""
+    cpus = run.settings.node_cpus()
+    for name in cpus if nodes is None else nodes:
+        cores = cpus[name]
+        if run.groups is not None and cores is not None:
+            run.groups.fence(name, cores)
 
 
 def lift_run(run: Run, nodes: Iterable[str] | None = None) -> None:

@@ -1,6 +1,5 @@
 """What an embedded cluster is like. Checked when it is made, so that nothing is started for settings that cannot be."""
 
-import math
 import os
 import socket
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ MASTER_ADDRESS = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """node_cpu: what one node gives, in cores; None for no fence. seats: of each executor. memory_mb: of each executor.
+    """node_cpu: what a node gives, in cores: one value for all, or one for each; None for no fence.
 
-    port: of the master; None takes a free one.
+    seats, memory_mb: of each executor. port: of the master; None takes a free one.
     """
 
     nodes: int = 3
-    node_cpu: float | None = None
+    node_cpu: float | tuple[float, ...] | None = None
     seats: int = 4
     executors: int = 1
     memory_mb: int = 1024
@@ -34,8 +33,15 @@ class ClusterSettings:
         require_whole("seats", self.seats, 1)
         require_whole("executors per node", self.executors, 1)
         require_whole("memory_mb", self.memory_mb, LEAST_MEMORY_MB)
-        if self.node_cpu is not None:
-            require_number("node_cpu", self.node_cpu, LEAST_QUOTA_US / PERIOD_US)
+        if isinstance(self.node_cpu, list | tuple):
+            object.__setattr__(self, "node_cpu", tuple(self.node_cpu))  # a recorded one comes as a list
+            given = len(self.node_cpu)
+            require(
+                given == self.nodes, f"node_cpu has {given} values for {self.nodes} nodes: one for all, or one each"
+            )
+        for cores in self.node_cpus().values():
+            if cores is not None:
+                require_number("node_cpu", cores, LEAST_QUOTA_US / PERIOD_US)
         if self.port is not None:
             require_whole("port", self.port, 1)
             require(self.port <= 65535, f"port must be at most 65535, not {self.port}")
@@ -47,12 +53,32 @@ class ClusterSettings:
         """Node name -> its own loopback address, which Spark takes for a host of its own."""
         return {f"node-{k}": f"127.0.0.{k + 1}" for k in range(1, self.nodes + 1)}
 
+    def node_cpus(self) -> dict[str, float | None]:
+        """Node name -> the cores it gives; None for all it can get."""
+        if isinstance(self.node_cpu, tuple):
+            return dict(zip(self.node_names(), self.node_cpu, strict=True))
+        return dict.fromkeys(self.node_names(), self.node_cpu)
+
     def model_nodes(self) -> tuple[Node, ...]:
         """The nodes as a policy sees them. Without a fence a node gives an equal part of this machine."""
-        cores = math.inf if self.node_cpu is None else self.node_cpu
-        cpu_pct = 100.0 * min(cores, len(os.sched_getaffinity(0)) / (self.nodes if self.node_cpu is None else 1))
+        machine = len(os.sched_getaffinity(0))
         memory_mb = float(self.memory_mb * self.executors)
-        return tuple(Node(name, cpu_pct, self.executors, self.seats, memory_mb) for name in self.node_names())
+        return tuple(
+            Node(
+                name, 100.0 * (machine / self.nodes if cores is None else min(cores, machine)),
+                self.executors, self.seats, memory_mb,
+            )
+            for name, cores in self.node_cpus().items()
+        )  # fmt: skip
+
+
+def parse_node_cpu(text: str) -> float | tuple[float, ...]:
+    """``0.6`` for all nodes, or ``0.6,0.3,0.9``, one for each."""
+    try:
+        found = tuple(float(piece) for piece in text.split(","))
+    except ValueError:
+        raise BadInput(f"--node-cpu {text!r}: write cores for all nodes, or for each, like 0.6,0.3,0.9") from None
+    return found[0] if len(found) == 1 else found
 
 
 def require_free_port(port: int | None) -> None:

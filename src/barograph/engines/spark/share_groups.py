@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from barograph.engines.spark.fence import PERIOD_US, Groups, accounts_of
 from barograph.engines.spark.runs import Run
@@ -242,7 +243,7 @@ class ShareGroups:
 class ClusterShares:
     """The shares of all nodes of an embedded cluster. groups: of its run, or in one sentence why it has none.
 
-    cores: what each node has when it is fenced, None for all it can get.
+    cores: what nodes have when they are fenced; one that is missing, or None, has all it can get.
     """
 
     def __init__(
@@ -250,7 +251,7 @@ class ClusterShares:
         groups: Groups | str,
         nodes: Iterable[str],
         say: Callable[[str], None] = _warn,
-        cores: float | None = None,
+        cores: Mapping[str, float | None] = MappingProxyType({}),
     ) -> None:
         self.problem = ""
         self._say = say
@@ -258,7 +259,7 @@ class ClusterShares:
         if isinstance(groups, str):
             self._give_up(f"CPU shares are not enforced: {groups}")
         else:
-            self._nodes = {name: ShareGroups(node_group(groups, name), self._give_up, cores) for name in nodes}
+            self._nodes = {n: ShareGroups(node_group(groups, n), self._give_up, cores.get(n)) for n in nodes}
 
     def __enter__(self) -> "ClusterShares":
         return self
@@ -293,9 +294,11 @@ class ClusterShares:
 
 
 def shares_of(run: Run, say: Callable[[str], None] = _warn) -> ClusterShares:
-    """Of a cluster that runs."""
+    """Of a cluster that runs, for the one driver that holds them."""
     groups = run.groups if run.groups is not None else run.unfenced_because or "this cluster has no control groups"
-    return ClusterShares(groups, run.settings.node_names(), say, run.settings.node_cpu)
+    found = ClusterShares(groups, run.settings.node_names(), say, run.settings.node_cpus())
+    found.release()  # what a driver that was killed had left
+    return found
 
 
 def _threads(file: Path) -> list[int]:

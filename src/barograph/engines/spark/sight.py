@@ -6,12 +6,12 @@ Bounded: a topology keeps its last epochs and its last hour of output.
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.tally import Tally
 from barograph.engines.spark.wire import EdgeSeen, Executor, Life, OperatorSeen, Seated, Seen
 from barograph.model import Edge, Grouping, Instance, Operator, Topology
 
 EPOCHS_KEPT = 300
-TENTHS_KEPT = 360_000
 
 
 @dataclass(slots=True)
@@ -38,8 +38,10 @@ class Sight:
         self.executors: tuple[Executor, ...] = ()
         self.topologies: dict[str, Topology] = {}
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
-        self.output: dict[str, dict[int, int]] = {}
+        self.output: dict[str, Outflow] = {}
         self.tally = Tally()
+        self.kept: set[str] = set()
+        """Topologies that somebody can stop and start again, so that their state can be repartitioned."""
 
     def take(self, seen: Seen) -> None:
         self.executors = seen.executors
@@ -52,12 +54,11 @@ class Sight:
             epoch = self._epoch(life.topology, life.run, life.epoch)
             epoch.lives[Instance(life.topology, life.operator, life.index)] = life
         for (topology, tenth), rows in seen.output.items():
-            out = self.output.setdefault(topology, {})
-            out[tenth] = out.get(tenth, 0) + rows
-            if len(out) > TENTHS_KEPT:
-                del out[next(iter(out))]
+            self.output.setdefault(topology, Outflow()).add(tenth, rows)
         names = {o.topology for o in seen.operators}
-        self.topologies = {name: read_topology(name, seen.operators, seen.edges) for name in sorted(names)}
+        self.topologies = {
+            name: read_topology(name, seen.operators, seen.edges, name in self.kept) for name in sorted(names)
+        }
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
         epochs = self.epochs.setdefault(topology, OrderedDict())
@@ -76,13 +77,24 @@ class Sight:
         return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
 
 
-def read_topology(name: str, operators: tuple[OperatorSeen, ...], edges: tuple[EdgeSeen, ...]) -> Topology:
+def read_topology(
+    name: str, operators: tuple[OperatorSeen, ...], edges: tuple[EdgeSeen, ...], kept: bool = False
+) -> Topology:
+    """kept: somebody can stop it, repartition its state and start it again."""
+    ours = [o for o in operators if o.topology == name]
+    stateful = [o.operator for o in ours if o.stateful]
+
+    def fixed_because(seen: OperatorSeen) -> str:
+        if not (kept and seen.repartition):
+            return seen.fixed_because
+        others = ", ".join(o for o in stateful if o != seen.operator)
+        return f"its state could only be repartitioned together with that of {others}" if others else ""
+
     return Topology(
         name,
         tuple(
-            Operator(o.operator, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=o.fixed_because)
-            for o in operators
-            if o.topology == name
+            Operator(o.operator, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=fixed_because(o))
+            for o in ours
         ),
         tuple(Edge(e.source, e.target, Grouping(e.grouping)) for e in edges if e.topology == name),
     )

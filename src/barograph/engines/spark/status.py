@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from barograph.engines.spark.supervise import Supervised
-from barograph.model import Snapshot, TopologyMetrics
+from barograph.model import Node, Snapshot, TopologyMetrics
 
 if TYPE_CHECKING:
     from barograph.engines.spark.supervisor import Supervisor
@@ -27,7 +27,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "run": supervisor.run_name,
         "pid": os.getpid(),
         "frozen": supervisor.frozen,
-        "nodes": [_node(now, n.name) for n in now.nodes],
+        "nodes": [_node(now, n) for n in engine.nodes],
         "topologies": [
             _topology(now, name, queries.get(name), engine.output(name))
             | {"epoch_s": engine.pace.wanted_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
@@ -36,14 +36,15 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
     }
 
 
-def _node(now: Snapshot, name: str) -> dict[str, Any]:
-    workers = [w for w in now.workers if w.slot.node == name]
-    metrics = next((m for m in now.node_metrics if m.node == name), None)
+def _node(now: Snapshot, node: Node) -> dict[str, Any]:
+    workers = [w for w in now.workers if w.slot.node == node.name]
+    metrics = next((m for m in now.node_metrics if m.node == node.name), None)
     return {
-        "name": name,
+        "name": node.name,
+        "released": node in now.asleep,
         "executors": [w.executor for w in workers],
         "seats": sum(w.seats for w in workers),
-        "cpu_pct": now.node(name).cpu_pct,
+        "cpu_pct": node.cpu_pct,
         "cpu_used_pct": None if metrics is None else round(100.0 * metrics.cpu_used_s / now.cycle_s, 1),
     }
 
@@ -54,7 +55,7 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, output: dict[i
     sources = {o.name for o in topology.operators if o.source} if topology is not None else set()
     in_rows_s = sum(now.metrics.row(i).executed for i in now.metrics.instances if i.operator in sources) / now.cycle_s
     known = topology is not None and any(i.topology == name for i in now.metrics.instances)
-    by_node: dict[str, list[str]] = {n.name: [] for n in now.nodes}
+    by_node: dict[str, list[str]] = {n.name: [] for n in (*now.nodes, *now.asleep)}
     for instance, slot in sorted(now.placement.of_topology(name).slots.items()):
         by_node[slot.node].append(f"{instance.operator}/{instance.index}")
     return {

@@ -9,7 +9,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -27,6 +28,9 @@ _DIED = "died: "
 _LOOK_S = 0.05
 _FORGET_S = 5.0  # the driver drops a dead executor within moments of noticing; longer than this it is not waited for
 _PROGRESS_KEPT = 100
+_REPARTITION_TRIES = 4
+# How Spark refuses to start a query whose state was being repartitioned when the driver died.
+_UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,19 @@ class Restart:
     epoch: int | None
     down_s: float
     rows: Replayed
+
+
+@dataclass(slots=True)
+class _Wish:
+    """Somebody wants the query stopped, its state split over count instances (None: left as it is), and started."""
+
+    count: int | None
+    done: threading.Event = field(default_factory=threading.Event)
+    problem: str = ""
+
+    def grant(self, problem: str = "") -> None:
+        self.problem = problem
+        self.done.set()
 
 
 class Supervised:
@@ -60,9 +77,12 @@ class Supervised:
         require_kept_checkpoint(self._query)
         self._done_by = self._committed()
         self._needed = 0
+        self._wish: _Wish | None = None
+        self._wishing = threading.Lock()
         self.gave_up_because = ""
         self.doing = "running"
         self._keeper = threading.Thread(target=self._keep, name=f"keep-{self.topology}", daemon=True)
+        engine.keep(self.topology, self)
         self._keeper.start()
 
     # --- what a program knows of a query ---
@@ -152,14 +172,41 @@ class Supervised:
                 return False
         return True
 
+    def repartition(self, count: int | None) -> str:
+        """Stop it between two epochs, split its state over so many instances, start it again; None: only start again.
+
+        Empty when every instance of the next life runs; else why not, and the query goes on as it was."""
+        with self._wishing:
+            if not self._up.is_set():
+                return f"it does not run just now: {self.doing}"
+            wish, before = _Wish(count), self.runId
+            self._wish = wish
+            try:
+                if not self._engine.hold(self.topology):
+                    return "its epoch did not end in time"
+                with self._lock:
+                    if self._stopping.is_set() or self.runId != before:
+                        return f"it ended meanwhile: {self.doing}"
+                    self._query.stop()
+                wish.done.wait()
+                return wish.problem
+            finally:
+                self._wish = None
+
     # --- its lives ---
 
     def _begin(self) -> StreamingQuery:
+        return self._started(self._written())
+
+    def _written(self) -> DataStreamWriter:
         writer = self._build()
         if not isinstance(writer, DataStreamWriter):
             raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
         if self._checkpoint is not None:
             writer = writer.option("checkpointLocation", self._checkpoint)
+        return writer
+
+    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
         query = writer.start()
         self._runs.add(str(query.runId))
         return query
@@ -174,6 +221,9 @@ class Supervised:
         finally:
             self._up.clear()
             self.doing = self.gave_up_because or "stopped"
+            self._engine.keep(self.topology, None)
+            if self._wish is not None:
+                self._wish.grant(f"the query has ended: {self.doing}")
             self._ended.set()
 
     def _live(self) -> str:
@@ -181,7 +231,54 @@ class Supervised:
         end = self._await_up()
         while not end:
             end = self._engine.await_end(self._query, 1.0)
+            if end and (wish := self._wish) is not None and not self._stopping.is_set():
+                end = self._turned(wish) if not end.startswith(_DIED) else self._crossed(wish, end)
         return end
+
+    def _crossed(self, wish: _Wish, end: str) -> str:
+        wish.grant("it died while its epoch was being ended, and goes on as it was")
+        return end
+
+    def _turned(self, wish: _Wish) -> str:
+        """It was stopped to be started again: repartition, and the next life. How that one ended if it already has."""
+        self._up.clear()
+        stopped, problem = self._query, ""
+        try:
+            with ThreadPoolExecutor(1, "write") as beside:  # the query is written down while its state is split
+                writing = beside.submit(self._written)
+                if wish.count is not None:
+                    problem = self._repartitioned(_checkpoint_of(stopped), wish.count)
+                writer = writing.result()
+            with self._lock:
+                if self._stopping.is_set():
+                    return ""
+                self._began_with = tuple(w.executor for w in self._engine.workers())
+                self._query = self._started(writer)
+                self._progress.extend(stopped.recentProgress)
+        except (PySparkException, BadInput) as refused:
+            wish.grant(f"it could not be started again: {refused}")
+            return f"{_DIED}{refused}"
+        end = self._await_up()
+        if end.startswith(_DIED):
+            problem = problem or "it died when it was started again"
+        wish.grant(problem)
+        return end
+
+    def _repartitioned(self, checkpoint: str, count: int) -> str:
+        """Empty when the state is split over so many instances; else why not, and it is split as before."""
+        self.doing = f"splitting its state over {count} instances"
+        why = self._engine.repartition(checkpoint, count)
+        tries = 1
+        while why and tries < _REPARTITION_TRIES and self._engine.unfinished_repartition(checkpoint):
+            # An executor that dies meanwhile fails the work; what was begun can be begun again.
+            if self._stopping.wait(_LOOK_S * 2**tries):
+                break
+            tries += 1
+            why = self._engine.repartition(checkpoint, count)
+        if why:
+            undone = self._engine.undo_repartition(checkpoint)
+            why += f"; it could not be undone: {undone}" if undone else "; the query goes on as it was"
+        return why
 
     def _await_up(self) -> str:
         """Until every instance of this life runs; how the life ended if it ended before."""
@@ -216,6 +313,9 @@ class Supervised:
             self.doing = f"starting again: {death.text}"
             if self._stopping.wait(wait_s(self._deaths, self._limits)) or not self._await_room():
                 return ""
+            if _UNFINISHED in text:
+                root = _checkpoint_of(dead)
+                self._repartitioned(root, self._engine.unfinished_repartition(root))
             with self._lock:
                 if self._stopping.is_set():
                     return ""
@@ -275,9 +375,14 @@ class Supervised:
         return self.gave_up_because.startswith(BUG)
 
 
+def _checkpoint_of(query: StreamingQuery) -> str:
+    """The folder, as Spark resolved it."""
+    execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
+    return str(execution.resolvedCheckpointRoot())
+
+
 def require_kept_checkpoint(query: StreamingQuery) -> None:
     """Without a checkpoint of its own every life would begin from nothing."""
-    execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
-    if "/temporary-" in str(execution.resolvedCheckpointRoot()):
+    if "/temporary-" in _checkpoint_of(query):
         query.stop()
         raise BadInput("a supervised query needs a checkpoint: .option('checkpointLocation', FOLDER)")

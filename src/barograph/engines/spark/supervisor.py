@@ -6,7 +6,7 @@ It owns start and stop of queries; what runs where is decided by whoever asks it
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from barograph.engines.spark.endpoint import Endpoint, Verb
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.news import News
+from barograph.engines.spark.rota import Rota
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.status import describe
 from barograph.engines.spark.supervise import Build, Supervised
-from barograph.model import Node, Outcome, Plan, Refusal, Snapshot
+from barograph.model import BadInput, Node, Outcome, Plan, Refusal, Snapshot
 from barograph.model.codec import from_json, to_json
 
 UP_TIMEOUT_S = 120.0
@@ -41,6 +42,7 @@ class Supervisor:
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
         self.engine = SparkEngine(spark, nodes) if engine is None else engine
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
+        self.rota = Rota(self.engine, run, str(spark.sparkContext.applicationId))
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self.frozen = False
@@ -57,7 +59,7 @@ class Supervisor:
         """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
         query = Supervised(self.engine, build, checkpoint, limits or Limits())
         if asks is not None:
-            self.engine.declare(query.topology, asks)
+            self.engine.standings.declare(query.topology, asks)
         with self._lock:
             self._queries = {name: q for name, q in self._queries.items() if q.isActive}
             self._queries[query.topology] = query
@@ -85,6 +87,16 @@ class Supervisor:
                 query.await_up(UP_TIMEOUT_S)
         return self.engine.apply(plan)
 
+    def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> list[str]:
+        """Let go of nodes and fetch others; what became of each, in one sentence. Only what is idle is let go of."""
+        if self.frozen:
+            return [f"{node} stays as it is: the driver is frozen" for node in (*release, *fetch)]
+        down = [q.topology for q in self.queries if q.isActive and not q.await_up(0.0)]
+        if down:  # where it will sit is not known before it does
+            kept = [f"{node} is not released: {down[0]} is being started again" for node in release]
+            return [*kept, *self.rota.change((), fetch)]
+        return self.rota.change(release, fetch)
+
     def status(self) -> dict[str, Any]:
         return describe(self)
 
@@ -95,7 +107,7 @@ class Supervisor:
     # --- its endpoint ---
 
     def serve(self, more: Mapping[str, Verb] | None = None) -> Endpoint:
-        """Let other processes of this user ask. more: verbs besides its own."""
+        """Let other processes of this user ask. more: verbs besides these."""
         if self.endpoint is None:
             folder = self.folder()
             sweep_sockets(folder)
@@ -108,6 +120,7 @@ class Supervisor:
                 "pace": self.engine.pace.want,
                 "glance": lambda _: to_json(self.engine.glance()),
                 "news": self.news.verb,
+                "nodes": self._nodes,
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
         return self.endpoint
@@ -127,8 +140,15 @@ class Supervisor:
         """To be called when serving ends, before queries are stopped."""
         self._ending.append(call)
 
+    def _nodes(self, body: Any) -> list[str]:
+        lists = {name: body.get(name, []) for name in ("release", "fetch")} if isinstance(body, dict) else {}
+        if not lists or not all(isinstance(v, list) and all(isinstance(n, str) for n in v) for v in lists.values()):
+            raise BadInput('nodes takes {"release": [NODE, ...], "fetch": [NODE, ...]}')
+        return self.keep_nodes(**lists)
+
     def close(self) -> None:
         """Stop serving and stop every query that is supervised."""
+        self.rota.close()
         if self.endpoint is not None:
             self.endpoint.close()
             self.endpoint = None

@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ class OperatorSeen:
     source: bool
     stateful: bool
     fixed_because: str
+    repartition: bool  # its parallelism changes with a repartition of its state
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,15 +164,20 @@ class Bridge:
         return read_seen(bytes(self._bridge.observe(self._session)))
 
     def order(
-        self, topologies: Mapping[str, tuple[Mapping[str, int], Iterable[tuple[str, int, str]]]], cut: Iterable[str]
+        self,
+        topologies: Mapping[str, tuple[Mapping[str, int], Iterable[tuple[str, int, str]]]],
+        cut: Iterable[str],
+        hold_s: Mapping[str, float] = MappingProxyType({}),
     ) -> dict[str, int]:
-        """Hand over orders; what is cut is answered with the epoch that ends."""
+        """Hand over orders; what is cut is answered with the epoch that ends. hold_s: of those, how long the next epoch
+        waits before it begins."""
         message = {
             "topologies": {
                 name: {"parallelism": dict(parallelism), "places": [list(p) for p in places]}
                 for name, (parallelism, places) in topologies.items()
             },
             "cut": list(cut),
+            "hold": {name: int(seconds * 1000) for name, seconds in hold_s.items()},
         }
         answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
         return answer
@@ -195,10 +202,43 @@ class Bridge:
         """Empty while it lives, "stopped", or "died: " and what killed it."""
         return str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000)))
 
+    def await_held(self, topology: str, timeout_s: float) -> bool:
+        """Whether a topology that was cut and held is between two epochs within the time; False also when it died."""
+        return bool(self._bridge.awaitHeld(topology, int(timeout_s * 1000)))
+
+    def warm(self, topology: str, moves: Iterable[tuple[int, str]], timeout_s: float) -> bool:
+        """Prepare executors for instances (by number) that move to them; whether that was done in time."""
+        told = json.dumps([list(m) for m in moves])
+        return bool(self._bridge.warm(self._session, topology, told, int(timeout_s * 1000)))
+
+    def replace(self, executor: str) -> bool:
+        """End an executor; the cluster starts another in its place."""
+        return bool(self._bridge.replaceExecutor(self._session, executor))
+
+    def repartition(self, checkpoint: str, count: int) -> str:
+        """Split the state of a stopped query over so many instances; empty when done, else why not."""
+        return str(self._bridge.repartition(self._session, checkpoint, count))
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        """How many instances an unfinished repartition was to give; 0 where there is none."""
+        return int(self._bridge.unfinishedRepartition(self._session, checkpoint))
+
+    def undo_repartition(self, checkpoint: str) -> str:
+        """Forget an unfinished one, so that the query goes on as it was; empty when done, else why not."""
+        return str(self._bridge.undoRepartition(self._session, checkpoint))
+
     def pulse(self, timeout_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and those that the driver counts and that do not."""
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
         return tuple(answer["living"]), tuple(answer["silent"])
+
+    def release(self, executors: Iterable[str]) -> bool:
+        """End these executors, unless one of them runs a task. Nobody takes their place until ``want_all``."""
+        return bool(self._bridge.release(self._session, json.dumps(list(executors))))
+
+    def want_all(self) -> None:
+        """Have an executor wherever there is room for one."""
+        self._bridge.wantAll(self._session)
 
     def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
         """The next epoch's number once it is planned, which is when the one before is committed; None: too late.
@@ -215,7 +255,7 @@ def read_seen(message: bytes) -> Seen:
         operators=tuple(
             OperatorSeen(
                 r["topology"], r["epoch"], r["operator"], r["parallelism"], bool(r["source"]), bool(r["stateful"]),
-                r["fixed_because"],
+                r["fixed_because"], bool(r["repartition"]),
             )
             for r in tables["operators"]
         ),

@@ -1,0 +1,152 @@
+"""Rescaling the stateful operator under load: its state is split anew between two epochs. About six minutes.
+
+JSON: ``keys``; ``changes``: ``pause_s`` (the gap in the output) and ``order_to_commit_s`` (until every instance of the
+next life runs) as median, worst and count, and ``parts_s``, the medians of ``end_epoch`` (order until the last instance
+has ended), ``split`` (until the next life is planned: commit, stop, repartition, start), ``launch`` (until its last
+instance runs) and ``first_row``. ``kills``: each with what was killed, ``after_s`` the order, ``instances`` afterwards
+and ``exact``. Bars: median pause 1.5 s with 12,000 keys; every kill exact.
+"""
+
+import json
+import random
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+from barograph.engines.spark.nodes import kill_executor
+from barograph.experiments.stage import Counting, Stage, open_stage
+from barograph.experiments.warm import warm_up
+from barograph.model import Outcome, Plan, Rescale
+from barograph.workloads.lines import LineShape
+from bench._figures import Bar, figures, finish
+from bench.boundary import gap_around
+
+KEYS = 12_000
+RATE = 1_000
+PARALLELISM = {"source": 2, "split": 2, "count": 2}
+CHANGES = 10
+WARM_CHANGES = 2
+EXECUTOR_KILLS = 3
+DRIVER_KILLS = 2
+SEED = 7
+
+
+def main() -> int:
+    draw = random.Random(SEED)
+    kills: list[dict[str, object]] = []
+    with open_stage() as stage:
+        warm_up(stage.spark, PARALLELISM)
+        changes, was_exact = rescales(stage)
+        kills += [executor_kill(stage, draw) for _ in range(EXECUTOR_KILLS)]
+    kills += [driver_kill(draw) for _ in range(DRIVER_KILLS)]
+    names = ("end_epoch", "split", "launch", "first_row")
+    result = {
+        "keys": KEYS,
+        "changes": {
+            "pause_s": figures([c["pause"] for c in changes]),
+            "order_to_commit_s": figures([c["order_to_commit"] for c in changes]),
+            "parts_s": {name: round(statistics.median(c[name] for c in changes), 3) for name in names},
+            "exact": was_exact,
+        },
+        "kills": kills,
+    }
+    bars = [
+        Bar("median pause, s", statistics.median(c["pause"] for c in changes), at_most=1.5),
+        Bar("exact", float(was_exact and all(k["exact"] for k in kills)), at_least=1.0),
+    ]
+    return finish(result, bars)
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def rescales(stage: Stage) -> tuple[list[dict[str, float]], bool]:
+    """2 -> 4 -> 2 and so on, each when the output flows again."""
+    found = []
+    lines = LineShape(vocabulary=KEYS, skew=0.5, seed=5)
+    with stage.wordcount("rescale", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
+        enough = time.monotonic() + 15.0  # by then nearly every word has come
+        counting.settle(lambda: time.monotonic() > enough)
+        for turn in range(CHANGES + WARM_CHANGES):
+            parts = one_rescale(counting, 4 if turn % 2 == 0 else 2)
+            say(", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items()))
+            if turn >= WARM_CHANGES:
+                found.append(parts)
+        return found, counting.verdict().exact
+
+
+def one_rescale(counting: Counting, count: int) -> dict[str, float]:
+    engine = counting.stage.engine
+    before = engine.sight.present(counting.name)
+    assert before is not None
+    ordered_ms = time.time() * 1000
+    outcome = engine.apply(Plan(rescales=(Rescale(counting.name, "count", count),)))
+    assert outcome.ok, outcome.refused
+    output = engine.sight.output[counting.name]
+    settled = int(time.time() * 100) + 60
+    counting.settle(lambda: max(output) >= settled)
+    after = engine.sight.present(counting.name)
+    assert after is not None
+    assert len([i for i in after.seated if i.operator == "count"]) == count
+    gap_ms, resumed_ms = gap_around(sorted(output), ordered_ms)
+    ended_ms = max(life.ended_ms for life in before.lives.values())
+    started_ms = max(life.started_ms for life in after.lives.values())
+    return {
+        "pause": gap_ms / 1000,
+        "order_to_commit": outcome.order_to_commit_s or 0.0,
+        "end_epoch": (ended_ms - ordered_ms) / 1000,
+        "split": (after.planned_ms - ended_ms) / 1000,
+        "launch": (started_ms - after.planned_ms) / 1000,
+        "first_row": (resumed_ms - started_ms) / 1000,
+    }
+
+
+def executor_kill(stage: Stage, draw: random.Random) -> dict[str, object]:
+    """An executor dies at a random moment of a rescale."""
+    lines = LineShape(vocabulary=KEYS, skew=0.5, seed=5)
+    with stage.wordcount("killed", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
+        counting.settle(lambda: len(stage.engine.living()[0]) == stage.cluster.settings.nodes, 120.0)
+        counting.settle(lambda: counting.output() > 10_000)
+        victim = draw.choice(stage.engine.workers())
+        after_s = draw.uniform(0.0, 1.5)
+        outcomes: list[Outcome] = []
+        plan = Plan(rescales=(Rescale(counting.name, "count", 4),))
+        order = threading.Thread(target=lambda: outcomes.append(stage.engine.apply(plan)))
+        order.start()
+        order.join(after_s)
+        kill_executor(stage.cluster.run, victim.slot.node, victim.executor)
+        order.join(120.0)
+        counting.settle(lambda: bool(counting.executors()), 120.0)
+        before = counting.output()
+        counting.settle(lambda: counting.output() > before + 5_000, 120.0)
+        instances = len([i for i in counting.executors() if i.startswith("count/")])
+        exact = counting.verdict().exact
+        said = "; ".join(r.reason for o in outcomes for r in o.refused)
+    found = {"killed": "executor", "after_s": round(after_s, 3), "instances": instances, "exact": exact, "said": said}
+    say(str(found))
+    return found
+
+
+def driver_kill(draw: random.Random) -> dict[str, object]:
+    """The driver dies at a random moment of a rescale; the run starts it again."""
+    after_s = draw.uniform(0.0, 1.5)
+    order = [
+        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--seconds", "40", "--load", f"constant {RATE}",
+        "--parallelism", "count=2", "--at", "15:scale count=4", "--at", f"{15 + after_s:.3f}:kill driver",
+        "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(order, capture_output=True, text=True, timeout=300, check=False)
+    try:
+        report = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        say(done.stderr[-2000:])
+        return {"killed": "driver", "after_s": round(after_s, 3), "exact": False, "said": done.stderr[-300:]}
+    rows, lines = report["rows"], report["lines"]
+    exact = rows["lost"] == 0 and rows["counted_twice"] == 0 and lines["undrained"] == 0 and rows["due"] > 0
+    said = "; ".join(f"{a['action']}: {a['reason'] or 'done'}" for a in report["actions"])
+    found = {"killed": "driver", "after_s": round(after_s, 3), "exact": exact, "said": said}
+    say(str(found))
+    return found

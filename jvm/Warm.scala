@@ -1,0 +1,59 @@
+package org.apache.spark.barograph
+
+import java.util.concurrent.TimeUnit
+
+import scala.concurrent.duration.Duration
+import scala.util.Try
+
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.io.IOUtils
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.barograph.SqlInternals
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * Before instances move: each target executor reads what the moved instance's state is made of, so that its files are near and
+ * the code that reads them is warm. A second live copy of the state itself cannot be had: Spark's state coordinator knows one
+ * place for each store, and tells the one before to unload it while its task still writes.
+ */
+object Warm {
+  /** moves: (instance number, executor that it moves to). Waits for it no longer than the time; what is late is given up. */
+  def targets(session: SparkSession, topology: String, moves: Seq[(Int, String)], timeoutMs: Long): Boolean = {
+    val context = SparkInternals.context(session)
+    val root = SparkInternals.activeQueries(session)
+      .find(q => topology == q.name || topology == s"query-${q.id.toString.take(8)}").map(_.resolvedCheckpointRoot)
+    val hosts = Ledger.liveExecutors(context).map(e => e.id -> e.host).toMap
+    val work = moves.collect { case (index, executor) if hosts.contains(executor) =>
+      (index, Seq(s"executor_${hosts(executor)}_$executor"))
+    }
+    root.filter(_ => work.nonEmpty).forall { folder =>
+      val hadoop = new SerializableConfiguration(SqlInternals.hadoopConf(session))
+      val rdd = context.makeRDD(work)
+      val job = rdd.foreachPartitionAsync(_.foreach(index => read(new Path(folder), index, hadoop)))
+      val done = Try(job.ready(Duration(timeoutMs, TimeUnit.MILLISECONDS))(null)).isSuccess
+      if (!done) job.cancel()
+      done
+    }
+  }
+
+  private def read(root: Path, index: Int, hadoop: SerializableConfiguration): Unit = {
+    val state = new Path(root, "state")
+    val fs = state.getFileSystem(hadoop.value)
+    if (fs.exists(state)) {
+      fs.listStatus(state).map(o => new Path(o.getPath, index.toString)).filter(fs.exists).foreach(readAll(fs, _))
+    }
+  }
+
+  /** Files come and go under a running query; what is gone needs no reading. */
+  private def readAll(fs: FileSystem, folder: Path): Unit = {
+    val files = fs.listFiles(folder, true)
+    while (files.hasNext) {
+      val path = files.next().getPath
+      Try {
+        val in = fs.open(path)
+        IOUtils.copyBytes(in, java.io.OutputStream.nullOutputStream(), 1 << 16, true)
+      }
+    }
+  }
+}

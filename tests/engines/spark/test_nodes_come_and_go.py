@@ -1,0 +1,211 @@
+"""Nodes and controllers come, go, hang and die beside a running word count: it goes on, each row is counted once."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barograph.controller import decide
+from barograph.engines.spark.client import RemoteEngine
+from barograph.engines.spark.fence import Groups
+from barograph.engines.spark.folders import STATE_VARIABLE
+from barograph.engines.spark.keeper import NodeKeeper, order_down, order_up
+from barograph.engines.spark.nodes import executors_of
+from barograph.engines.spark.settings import ClusterSettings
+from barograph.engines.spark.share_groups import shares_of
+from barograph.engines.spark.supervise import Supervised
+from barograph.experiments.stage import Counting, Stage, open_stage
+from barograph.history import entries, gaps
+from barograph.loop_process import Orders, keep
+from barograph.model import Instance, Placement, Plan, Slot
+from barograph.policies import named
+
+pytestmark = pytest.mark.spark
+CORES = (0.9, 0.6, 0.5)  # fences, which only the test of shares puts up
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("nodes") / "state"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(own_state: None) -> Iterator[Stage]:  # noqa: ARG001  # asked for so that it comes first
+    with open_stage(ClusterSettings(3, CORES, 8)) as opened:
+        keeper = NodeKeeper(opened.cluster)
+        yield opened
+        keeper.close()
+
+
+@pytest.fixture
+def driver(stage: Stage) -> Iterator[RemoteEngine]:
+    engine = RemoteEngine(stage.supervisor.serve().path)
+    yield engine
+    engine.close()
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.1)
+
+
+def there(stage: Stage) -> set[str]:
+    return {w.slot.node for w in stage.engine.workers()}
+
+
+def gathered(counting: Counting, node: str) -> None:
+    """Everybody on one node."""
+    found = Placement({i: Slot(node) for i in counting.stage.engine.observe().topology(counting.name).instances()})
+    outcome = counting.stage.supervisor.apply(Plan(found))
+    assert outcome.ok, outcome.refused
+
+
+def restarts(counting: Counting) -> int:
+    assert isinstance(counting.query, Supervised)
+    return len(counting.query.restarts)
+
+
+def test_the_node_that_is_meant_is_released_and_fetched(stage: Stage, driver: RemoteEngine) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        gathered(counting, "node-1")
+        epoch, lives = counting.epoch(), counting.executors()
+        (said,) = driver.ask("nodes", {"release": ["node-1"]})
+        assert said.startswith("node-1 is not released: wordcount/") and said.endswith(" sits there")
+        assert driver.ask("nodes", {"fetch": ["node-1"]}) == ["node-1 is not fetched: it was not released"]
+
+        assert driver.ask("nodes", {"release": ["node-2", "node-3"]}) == ["released node-2", "released node-3"]
+        counting.settle(lambda: there(stage) == {"node-1"})
+        now = driver.observe()
+        assert ([n.name for n in now.nodes], [n.name for n in now.asleep]) == (["node-1"], ["node-2", "node-3"])
+        assert [n["released"] for n in driver.status()["nodes"]] == [False, True, True]
+        out = counting.output()
+        counting.settle(lambda: counting.output() > out + 2000)  # its keeper has had time to start them, and must not
+        assert [n.alive for n in stage.cluster.status()] == [True, False, False]
+        assert (counting.epoch(), counting.executors(), restarts(counting)) == (epoch, lives, 0)
+
+        one = Instance(counting.name, "count", 1)
+        (refused,) = driver.apply(Plan(Placement({one: Slot("node-3")}))).refused
+        assert refused.reason == "node-3 is released; there are node-1"
+        assert driver.ask("nodes", {"fetch": ["node-3"]}) == ["fetched node-3"]
+        counting.settle(lambda: there(stage) == {"node-1", "node-3"}, 120.0)
+        assert [n.name for n in driver.observe().asleep] == ["node-2"]
+        outcome = driver.apply(Plan(Placement({one: Slot("node-3")})))
+        assert outcome.ok, outcome.refused
+        assert driver.ask("nodes", {"fetch": ["node-2"]}) == ["fetched node-2"]
+        assert restarts(counting) == 0
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+    until(lambda: len(there(stage)) == 3)
+
+
+def test_a_controller_that_dies_or_hangs_is_started_again_and_nobody_notices(stage: Stage, tmp_path: Path) -> None:
+    history = tmp_path / "history"
+    socket = str(stage.supervisor.serve().path)
+    orders = Orders(
+        socket, str(history), str(tmp_path / "beat"), "adaptive", 1.0, options={"mode": "cut"}, release_after_s=8.0,
+        spare_nodes=0,
+    )  # fmt: skip
+    with (
+        stage.wordcount(rate=50, supervised=True) as counting,
+        # A controller says itself how long a step may take; here it is not given quite so long.
+        keep(orders, tmp_path / "log", patience=lambda s: min(s, 30.0)) as keeper,
+    ):
+        # Little to do, so that few nodes do; the others are let go of.
+        until(lambda: bool(stage.engine.last and stage.engine.last.asleep), 150.0)
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            starts, epoch, out = keeper.starts, counting.epoch(), counting.output()
+            keeper.process.send_signal(number)
+            counting.settle(lambda out=out: counting.output() > out + 100)  # type: ignore[misc]  # bound at once
+            assert counting.epoch() == epoch, "nobody was there to cut it"
+            until(lambda starts=starts: keeper.starts > starts)  # type: ignore[misc]
+            seen = stage.engine.last
+            until(lambda seen=seen: stage.engine.last is not seen)  # type: ignore[misc]
+        assert restarts(counting) == 0
+        keeper.close()
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+    assert any(s == "the controller ended with code -9" for s in keeper.said), keeper.said
+    assert any(s.startswith("the controller hung (") for s in keeper.said), keeper.said
+    found = list(entries(history))
+    assert sum(e.gap is not None for e in found) >= 2
+    assert gaps(history, most_cycles=1e9) == []
+    done = [sentence for e in found if e.cycle and e.cycle.outcome for sentence in e.cycle.outcome.done]
+    assert any(sentence.startswith("released node-") for sentence in done), done
+    stage.supervisor.keep_nodes(fetch=stage.supervisor.rota.released())
+    until(lambda: len(there(stage)) == 3)
+
+
+def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: Stage, driver: RemoteEngine) -> None:
+    with stage.wordcount(supervised=True) as counting:
+        gathered(counting, "node-1")
+        before = driver.observe()
+        order_down(stage.cluster.run, "node-2")
+        stage.cluster.kill_node("node-2")
+        counting.settle(lambda: there(stage) == {"node-1", "node-3"})
+        stale = Plan(Placement({Instance(counting.name, "count", 0): Slot("node-3")}), version=before.version)
+        epoch = counting.epoch()
+        (refused,) = driver.apply(stale).refused
+        assert refused.what == "the plan" and refused.reason.startswith(f"it was made from state {before.version} ")
+        assert counting.epoch() == epoch and counting.executors()["count/0"] == counting.executors()["count/1"]
+
+        now = driver.observe()
+        assert ([n.name for n in now.nodes], now.asleep) == (["node-1", "node-3"], ())
+        plan = decide(named("even"), [], now).plan
+        assert {s.node for s in plan.placement.slots.values()} == {"node-3"}, "half of them move, none to the dead"
+        driver.freeze()
+        assert "frozen" in driver.apply(plan).refused[0].reason
+        assert driver.ask("nodes", {"release": ["node-3"]}) == ["node-3 stays as it is: the driver is frozen"]
+        driver.freeze(False)
+        outcome = driver.apply(plan)
+        assert outcome.ok, outcome.refused
+
+        order_up(stage.cluster.run, "node-2")
+        counting.settle(lambda: len(there(stage)) == 3, 120.0)
+        outcome = driver.apply(decide(named("even"), [], driver.observe()).plan)
+        assert outcome.ok, outcome.refused
+        assert {s.node for s in driver.observe().placement.slots.values()} == {"node-1", "node-2", "node-3"}
+        assert restarts(counting) == 0, "nobody sat on the node that died"
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(stage: Stage) -> None:
+    groups = stage.cluster.run.groups
+    if groups is None:
+        pytest.skip(stage.cluster.run.unfenced_because)
+    stage.cluster.fence()
+    try:
+        assert [n.fence_cpu for n in stage.cluster.status()] == list(CORES)
+        with stage.wordcount(rate=5000) as counting:  # far more than they can do: every instance wants all it can get
+            topology = stage.engine.observe().topology(counting.name)
+            assert stage.supervisor.apply(Plan(shares_pct=dict.fromkeys(topology.instances(), 50.0))).ok
+            epoch = stage.engine.sight.present(counting.name)
+            assert epoch is not None
+            held = {life.tid for life in epoch.lives.values()}
+            counting.settle(lambda: limited(groups) == held)
+            beside = 0
+            for node in stage.cluster.settings.node_names():
+                (executor,) = executors_of(stage.cluster.run, node).values()
+                threads = {int(p.name) for p in Path(f"/proc/{executor.pid}/task").iterdir()}
+                beside += len(threads - held)
+            assert beside > 60, "network, GC, compiler and heartbeat threads are in no instance's group"
+            for _ in range(5):  # they answer at once although the node's instances use up all they may
+                assert set(stage.engine.living()[0]) == {w.executor for w in stage.engine.workers()}
+            shares_of(stage.cluster.run).release()  # as the next driver does, whatever became of this one
+            assert limited(groups) == set()
+            assert list(groups.path.glob("*/instances")) == []
+    finally:
+        stage.cluster.lift_fence()
+
+
+def limited(groups: Groups) -> set[int]:
+    """Threads in instances' groups of any node."""
+    name = "tasks" if groups.version == 1 else "cgroup.threads"
+    return {int(tid) for file in groups.path.glob(f"*/instances/*/{name}") for tid in file.read_text().split()}

@@ -1,0 +1,38 @@
+"""Rows out by moment: a mapping like any other, but bounded and small."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from barograph.engines.spark.outflow import Outflow
+
+START = 180_000_000_000
+
+
+@given(st.lists(st.tuples(st.integers(0, 900), st.integers(0, 50))))
+def test_it_is_what_a_dict_would_be(reports: list[tuple[int, int]]) -> None:
+    flow, plain = Outflow(), dict[int, int]()
+    for offset, rows in reports:
+        flow.add(START + offset, rows)
+        if rows:
+            plain[START + offset] = plain.get(START + offset, 0) + rows
+    assert dict(flow) == flow.as_dict() == plain
+    assert (len(flow), list(flow), sorted(flow.values())) == (len(plain), sorted(plain), sorted(plain.values()))
+    assert flow.total == sum(plain.values())
+    assert flow.between(START + 100, START + 300) == sum(n for t, n in plain.items() if 100 <= t - START < 300)
+    assert flow.get(START + 5, 0) == plain.get(START + 5, 0)
+
+
+def test_the_newest_are_kept() -> None:
+    flow = Outflow(most=1000)
+    for k in range(0, 20_000, 10):
+        flow.add(START + k, 1)
+    assert START + 19_990 in flow and START + 19_000 in flow
+    assert START + 1_000 not in flow
+    assert len(flow._rows) < 10_000
+    flow.add(START, 5)
+    assert START not in flow, "too late"
+    flow.add(START + 10_000_000, 7)
+    assert flow.as_dict() == {START + 10_000_000: 7}
+    with pytest.raises(KeyError):
+        flow[START + 19_990]
