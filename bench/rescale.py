@@ -37,7 +37,7 @@ def main() -> int:
     draw = random.Random(SEED)
     kills: list[dict[str, object]] = []
     with open_stage() as stage:
-        warm_up(stage.spark, PARALLELISM)
+        warm_up(stage.spark, PARALLELISM, repartition=True)
         changes, was_exact = rescales(stage)
         kills += [executor_kill(stage, draw) for _ in range(EXECUTOR_KILLS)]
     kills += [driver_kill(draw) for _ in range(DRIVER_KILLS)]

@@ -37,7 +37,7 @@ def main() -> int:
         warm_up(stage.spark, PARALLELISM)
         serve(stage.supervisor)
         for name in (EVENT, ARCHIVE):
-            stage.engine.standings.declare(name, Asks(desired_nodes=2))
+            stage.engine.declare(name, Asks(desired_nodes=2))
         with stage.wordcount(ARCHIVE, rate=RATE) as archive, stage.wordcount(EVENT, rate=RATE) as event:
             with stage.steered("dps", cycle_s=CYCLE_S, options={"mode": "cut"}) as keeper:
                 await_nodes(stage, event, on=False)

@@ -27,17 +27,17 @@ object Ledger {
   private val executors = mutable.Map[String, ExecutorSeats]()
   private val cuts = mutable.Map[String, Long]()
   private val cutRuns = mutable.Map[String, String]() // topology -> the run that was last told to end its epoch
-  private val resting = mutable.Set[String]()
-  private val lengths = mutable.Map[String, Long]()
   private val holds = mutable.Map[String, Long]() // run -> how long (ms) its next epoch is not begun
   private val held = mutable.Set[String]() // runs that wait there now
+  private val resting = mutable.Set[String]()
+  private val lengths = mutable.Map[String, Long]()
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
-    Seq(orders, pinned, epochs, executors, cuts, cutRuns, lengths, holds).foreach(_.clear())
+    Seq(orders, pinned, epochs, executors, cuts, cutRuns, holds, lengths).foreach(_.clear())
     resting.clear()
     planned.clear()
     ordersVersion += 1

@@ -227,55 +227,6 @@ def test_a_cycle_takes_time() -> None:
         settings(cycle_s=0.0)
 
 
-class Levelled(Timed):
-    """The simulator, whose topology has the level that was last set."""
-
-    level = 2
-
-    def observe(self) -> Snapshot:
-        return self._with_level(super().observe())
-
-    def glance(self, last: Snapshot) -> Snapshot:
-        """A moment later, with the metrics of the last look."""
-        return self._with_level(replace(last, at_s=last.at_s + 0.5))
-
-    def _with_level(self, now: Snapshot) -> Snapshot:
-        return replace(now, topologies=tuple(replace(t, level=self.level) for t in now.topologies))
-
-
-def test_new_levels_are_decided_between_two_cycles_and_held_back_by_no_cooldown(tmp_path: Path) -> None:
-    engine = Levelled()
-    recorder = Recorder(tmp_path, "adaptive", "act", clock=lambda: 0.0)
-    loop = Loop(engine, settings(), recorder)
-    turns = [loop.turn() for _ in range(3)]
-    last = turns[-1].snapshot
-    assert loop.turn_between(engine.glance(last)) is None, "the levels are as they were"
-    engine.level = 1
-    cycle = loop.turn_between(engine.glance(last))
-    assert cycle is not None and cycle.outcome is not None and cycle.outcome.ok
-    assert any(r.why == NEW_LEVELS for r in cycle.plan.reasons)
-    assert len(loop.history) == 3 and loop.history[-1] is cycle, "it takes the place of the cycle it saw again"
-    assert loop.turn_between(engine.glance(cycle.snapshot)) is None
-    after = loop.turn()
-    assert not any(r.why == NEW_LEVELS for r in after.plan.reasons), "done with"
-    recorded = list(cycles(tmp_path))
-    assert [bool(c.snapshot.metrics.instances) for c in recorded] == [True, True, True, False, True]
-    again = Loop(engine, settings())
-    again.recall(tmp_path, 0)
-    assert len(again.history) == 4, "what saw nothing of its own is not remembered as a cycle"
-
-
-def test_new_levels_whose_plan_was_refused_are_new_until_one_holds() -> None:
-    engine = Levelled()
-    loop = Loop(engine, settings())
-    first = loop.turn()
-    engine.level, engine.accident = 1, "n-3"
-    refused = loop.turn_between(engine.glance(first.snapshot))
-    assert refused is not None and refused.outcome is not None and not refused.outcome.ok
-    after = loop.turn()
-    assert any(r.why == NEW_LEVELS for r in after.plan.reasons)
-
-
 class Sleepy(Timed):
     """A cluster that can be told to let go of nodes; what it has let go of is asleep."""
 
@@ -363,3 +314,52 @@ def test_who_was_refused_a_plan_lets_nobody_go(refuses: bool) -> None:
     for _ in range(4):
         loop.turn()
     assert [o.release for o in engine.told if o.release] == ([] if refuses else [("n-1",)])
+
+
+class Levelled(Timed):
+    """The simulator, whose topology has the level that was last set."""
+
+    level = 2
+
+    def observe(self) -> Snapshot:
+        return self._with_level(super().observe())
+
+    def glance(self, last: Snapshot) -> Snapshot:
+        """A moment later, with the metrics of the last look."""
+        return self._with_level(replace(last, at_s=last.at_s + 0.5))
+
+    def _with_level(self, now: Snapshot) -> Snapshot:
+        return replace(now, topologies=tuple(replace(t, level=self.level) for t in now.topologies))
+
+
+def test_new_levels_are_decided_between_two_cycles_and_held_back_by_no_cooldown(tmp_path: Path) -> None:
+    engine = Levelled()
+    recorder = Recorder(tmp_path, "adaptive", "act", clock=lambda: 0.0)
+    loop = Loop(engine, settings(), recorder)
+    turns = [loop.turn() for _ in range(3)]
+    last = turns[-1].snapshot
+    assert loop.turn_between(engine.glance(last)) is None, "the levels are as they were"
+    engine.level = 1
+    cycle = loop.turn_between(engine.glance(last))
+    assert cycle is not None and cycle.outcome is not None and cycle.outcome.ok
+    assert any(r.why == NEW_LEVELS for r in cycle.plan.reasons)
+    assert len(loop.history) == 3 and loop.history[-1] is cycle, "it takes the place of the cycle it saw again"
+    assert loop.turn_between(engine.glance(cycle.snapshot)) is None
+    after = loop.turn()
+    assert not any(r.why == NEW_LEVELS for r in after.plan.reasons), "done with"
+    recorded = list(cycles(tmp_path))
+    assert [bool(c.snapshot.metrics.instances) for c in recorded] == [True, True, True, False, True]
+    again = Loop(engine, settings())
+    again.recall(tmp_path, 0)
+    assert len(again.history) == 4, "what saw nothing of its own is not remembered as a cycle"
+
+
+def test_new_levels_whose_plan_was_refused_are_new_until_one_holds() -> None:
+    engine = Levelled()
+    loop = Loop(engine, settings())
+    first = loop.turn()
+    engine.level, engine.accident = 1, "n-3"
+    refused = loop.turn_between(engine.glance(first.snapshot))
+    assert refused is not None and refused.outcome is not None and not refused.outcome.ok
+    after = loop.turn()
+    assert any(r.why == NEW_LEVELS for r in after.plan.reasons)

@@ -85,8 +85,8 @@ class Loop:
         """Go on from a recorded history. wall_ms: now."""
         try:
             # One made between two cycles saw nothing of its own.
-            found = last_cycles(folder, self.settings.memory_cycles)
-            self.history = [c for c in found if c.snapshot.metrics.instances]
+            recent = last_cycles(folder, self.settings.memory_cycles)
+            self.history = [c for c in recent if c.snapshot.metrics.instances]
         except BadInput:  # there is none yet
             return
         for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
@@ -102,9 +102,8 @@ class Loop:
         self._beat("deciding", DECIDE_S)
         policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
         cycle = self._held_back(decide(policy, self.history, now))
-        cycle = self._with_epochs(cycle)
         orders = self._node_orders(policy, cycle)
-        cycle = self._with_outcome(_with_reasons(cycle, orders.reasons))
+        cycle = self._with_outcome(_with_reasons(self._with_epochs(cycle), orders.reasons))
         if self.settings.mode is Mode.ACT:
             cycle = self._with_nodes(cycle, orders)
         self._beat("recording", DECIDE_S)

@@ -51,10 +51,10 @@ class Orders:
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = MOST_MB
     gone_s: float | None = 120.0
-    recovery_s: float | None = RECOVERY_S
     shares_pct: Mapping[str, float] = field(default_factory=dict)
     release_after_s: float | None = None
     spare_nodes: int = 1
+    recovery_s: float | None = RECOVERY_S
 
     def settings(self) -> Settings:
         """Checked before a process is started for them."""
@@ -65,10 +65,9 @@ class Orders:
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
         policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
-        upkeep = Upkeep(self.release_after_s, self.spare_nodes)
         recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
-        mode = Mode(self.mode)
-        return Settings(policy, self.cycle_s, mode, self.enforce, guards, recovery=recovery, upkeep=upkeep)
+        upkeep = Upkeep(self.release_after_s, self.spare_nodes)
+        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery, upkeep=upkeep)
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:

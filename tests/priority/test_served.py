@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tests.priority.test_desk import Water
 
-from barograph.engines.spark.asks import Asks, Standings
+from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.gates import Gates
 from barograph.model import BadInput, Instance, Metrics, Node, Operator, Snapshot, Topology
 from barograph.priority import RateTrigger
@@ -30,8 +30,10 @@ class Engine:
         self.gates = Gates(lambda _: None)
         self.levels: dict[str, int] = {}
         self.last: Snapshot | None = None
-        self.standings = Standings()
-        self.standings.declare("b", Asks(level=3))
+        self.asks = {"b": Asks(level=3)}
+
+    def asked(self, name: str) -> Asks:
+        return self.asks.get(name, Asks())
 
     def set_levels(self, levels: Mapping[str, int]) -> int:
         self.levels = dict(levels)

@@ -35,9 +35,17 @@ def fixed_shares(
         found[operator] = _number(_part(shares, operator, like), "max" if policy == PEAK else "mean", like)
     if policy == PEAK:
         return found
-    mean_pct = 100.0 * _number(_part(other, "cpu_core_s", like), "allotted", like) / _number(other, "seconds", like)
-    in_all = sum(found[o] * parallelism[o] for o in parallelism)
-    return {o: share * mean_pct / in_all for o, share in found.items()}
+    allotted_core_s = _number(_part(other, "cpu_core_s", like), "allotted", like)
+    return equal_shares(found, parallelism, allotted_core_s, _number(other, "seconds", like))
+
+
+def equal_shares(
+    mean_pct: Mapping[str, float], parallelism: Mapping[str, int], allotted_core_s: float, seconds: float
+) -> dict[str, float]:
+    """So many core-seconds held evenly over the time, and spread in proportion to the mean share of each operator."""
+    in_all_pct = sum(mean_pct[o] * parallelism[o] for o in mean_pct)
+    times = 100.0 * allotted_core_s / seconds / in_all_pct
+    return {o: share * times for o, share in mean_pct.items()}
 
 
 def parse_shares(text: str) -> dict[str, float]:

@@ -122,7 +122,7 @@ def _measured(
     return RunReport(
         wordcount.NAME, str(settings.load), settings.seconds, due, max(0, left), verdict, pause_s, seen.epochs, (), (),
         (), sum(seen.output.values()), seen.latency, settings.timeout_s,
-        alone(figures.hosts, figures.cpu_s, place.nodes, settings.seconds),
+        alone(figures.hosts, figures.cpu_s, place.nodes, settings.seconds), start_ms,
     )  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class RunReport:
     latency: dict[str, Histogram]
     timeout_s: float
     steered: Steered | None = None
+    start_ms: int = 0
 
     @property
     def late_rows(self) -> int:
@@ -55,6 +56,7 @@ class RunReport:
             "workload": self.workload,
             "load": self.load,
             "seconds": self.seconds,
+            "start_ms": self.start_ms,
             "lines": {"due": self.lines_due, "undrained": self.lines_undrained},
             "rows": {
                 "due": v.due,

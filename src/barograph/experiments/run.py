@@ -88,7 +88,8 @@ def run(
             checkpoint = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
             ending.callback(shutil.rmtree, checkpoint, True)
         if not journal.past.begun:
-            warm_up(spark, settings.parallelism, say)
+            scaled = {a.rescale.operator for a in settings.actions if a.rescale is not None}
+            warm_up(spark, settings.parallelism, say, settings.steering is not None or "count" in scaled)
         return _Run(settings, spark, supervisor, place, checkpoint, journal, show, say, tamper).whole()
 
 
@@ -335,7 +336,7 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s, self.steered,
+            self.journal.latency, self.settings.timeout_s, self.steered, self.start_ms,
         )  # fmt: skip
 
     def _restart(self, restart: Restart) -> RestartReport:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barograph.engines.spark.conf import IN_FLIGHT_MS
-from barograph.engines.spark.engine import MESSAGE_TIMEOUT_S
+from barograph.engines.spark.eyes import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.java import find_java
 from barograph.engines.spark.runs import run_of
 from barograph.engines.spark.settings import ClusterSettings, require_free_port

@@ -34,22 +34,30 @@ class Spent:
 
 def spent(cycles: Sequence[tuple[float, Cycle]], seconds: float) -> Spent:
     """Of a run whose load lasts from 0 to ``seconds``. cycles: each with the second at which it had been decided."""
-    limits: dict[Instance, float] = {}
     allotted_core_s = 0.0
     asked: dict[str, list[tuple[float, tuple[float, ...]]]] = {}
-    for k, (at_s, cycle) in enumerate(cycles):
-        if cycle.outcome is not None and cycle.outcome.ok:
-            limits.update(cycle.plan.shares_pct)
+    for k, (at_s, pct) in enumerate(in_force(cycles)):
         since_s = 0.0 if k == 0 else at_s  # before the first cycle nothing else is known
         until_s = cycles[k + 1][0] if k + 1 < len(cycles) else seconds
         held_s = min(until_s, seconds) - max(since_s, 0.0)
         if held_s <= 0:
             continue
-        allotted_core_s += held_s * _allotted_pct(cycle, limits) / 100.0
-        for o in cycle.demand.operators:
+        allotted_core_s += held_s * pct / 100.0
+        for o in cycles[k][1].demand.operators:
             if o.held_pct:  # else it is a guess of one that was never seen at work
                 asked.setdefault(o.operator, []).append((held_s, o.shares_pct))
     return Spent(allotted_core_s, {operator: _share(series) for operator, series in asked.items()})
+
+
+def in_force(cycles: Sequence[tuple[float, Cycle]]) -> list[tuple[float, float]]:
+    """Since when how much CPU was allotted in all, per cent of a core."""
+    limits: dict[Instance, float] = {}
+    found = []
+    for at_s, cycle in cycles:
+        if cycle.outcome is not None and cycle.outcome.ok:
+            limits.update(cycle.plan.shares_pct)
+        found.append((at_s, _allotted_pct(cycle, limits)))
+    return found
 
 
 def _allotted_pct(cycle: Cycle, limits: dict[Instance, float]) -> float:

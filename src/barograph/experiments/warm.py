@@ -21,8 +21,15 @@ class RunFailed(RuntimeError):  # noqa: N818  # named like what happened
     """The query ended before the run did. The text says why."""
 
 
-def warm_up(spark: SparkSession, parallelism: dict[str, int], say: Callable[[str], None] = lambda _: None) -> None:
-    """Run the same query for a moment, so that classes are loaded and code is compiled before anything is measured."""
+def warm_up(
+    spark: SparkSession,
+    parallelism: dict[str, int],
+    say: Callable[[str], None] = lambda _: None,
+    repartition: bool = False,
+) -> None:
+    """Run the same query for a moment, so that classes are loaded and code is compiled before anything is measured.
+
+    repartition: of its state too, for who may scale a stateful operator."""
     say("warming up")
     engine = SparkEngine(spark, {})
     name = f"{wordcount.NAME}-warm-up"
@@ -36,6 +43,9 @@ def warm_up(spark: SparkSession, parallelism: dict[str, int], say: Callable[[str
                 engine.apply(Plan(cuts=(name,)))
         finally:
             query.stop()
+        for more in (1, 2) if repartition else ():
+            if why := engine.repartition(folder, parallelism["count"] + more):
+                raise RunFailed(f"the state of the query cannot be repartitioned: {why}")
 
 
 def _await_output(engine: SparkEngine, name: str, query: StreamingQuery, timeout_s: float = 90.0) -> None:

@@ -112,7 +112,7 @@ class Priorities:
         with self._lock:  # by its own thread, and by whoever asks
             now_s = self._clock()
             names = [*self._engine.sight.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
-            levels = {name: self._engine.standings.asked(name).level for name in names}
+            levels = {name: self._engine.asked(name).level for name in names}
             self._seen_s |= dict.fromkeys(levels, now_s)
             known = self.desk.levels()
             kept = {name: level for name, level in known.items() if now_s - self._seen_s.get(name, now_s) < FORGET_S}

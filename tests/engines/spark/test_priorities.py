@@ -67,7 +67,7 @@ def test_a_trigger_moves_a_node_from_one_topology_to_the_other(
 ) -> None:
     """Two topologies that desire two of three nodes each, steered by dps; the command line turns a trigger on."""
     for name in ("event", "archive"):
-        stage.engine.standings.declare(name, Asks(desired_nodes=2))
+        stage.engine.declare(name, Asks(desired_nodes=2))
     desk = priorities_of(stage.supervisor).desk
 
     def nodes() -> dict[str, set[str]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from barograph.model.checks import BadInput, require, require_number
 
+CONSTANTS, MEASURED = "calibration.toml", "measured.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
@@ -63,14 +65,19 @@ _POSITIVE = {"epoch.state_load_mb_per_s", "restart.repartition_mb_per_s", "buffe
 
 
 def read_calibration(path: Path | None = None) -> Calibration:
-    """The shipped constants, or those of a file."""
+    """The shipped constants with what was measured; or those of a file: TOML with all of them, or JSON with figures of
+    benches, over the shipped ones."""
+    from barograph.engines.sim.figures import parse_figures  # it builds on the values here
+
+    here = resources.files(__package__)
+    shipped = parse_calibration(here.joinpath(CONSTANTS).read_text(encoding="utf-8"), CONSTANTS)
     if path is None:
-        text = resources.files(__package__).joinpath("calibration.toml").read_text(encoding="utf-8")
-        return parse_calibration(text, "calibration.toml")
+        return parse_figures(here.joinpath(MEASURED).read_text(encoding="utf-8"), MEASURED, shipped)
     try:
-        return parse_calibration(path.read_text(encoding="utf-8"), str(path))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise BadInput(f"the calibration {str(path)!r} cannot be read: {error.strerror}") from None
+    return parse_figures(text, str(path), shipped) if path.suffix == ".json" else parse_calibration(text, str(path))
 
 
 def parse_calibration(text: str, where: str) -> Calibration:

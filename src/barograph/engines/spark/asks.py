@@ -1,6 +1,5 @@
-"""What a query's author asks for it, and the priorities that hold since: Spark's query knows nothing of either."""
+"""What a query's author asks for it besides its plan: Spark's query knows nothing of priorities and nodes."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from barograph.model import Topology
@@ -31,30 +30,3 @@ class Asks:
 
     def of(self, topology: Topology) -> Topology:
         return replace(topology, **asdict(self))
-
-
-class Standings:
-    """Of every topology by name, running or not."""
-
-    def __init__(self) -> None:
-        self._asks: dict[str, Asks] = {}
-        self._levels: dict[str, int] = {}
-
-    def declare(self, topology: str, asks: Asks) -> None:
-        """May come before it starts."""
-        self._asks[topology] = asks
-
-    def asked(self, topology: str) -> Asks:
-        return self._asks.get(topology, Asks())
-
-    def set_levels(self, levels: Mapping[str, int]) -> bool:
-        """The priorities that hold from now on; whether that is new."""
-        if dict(levels) == self._levels:
-            return False
-        self._levels = dict(levels)
-        return True
-
-    def of(self, topology: Topology) -> Topology:
-        """The topology with what its author asks and the level that holds."""
-        asked = self.asked(topology.name).of(topology)
-        return replace(asked, level=self._levels.get(topology.name, asked.level))

@@ -59,7 +59,7 @@ class Supervisor:
         """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
         query = Supervised(self.engine, build, checkpoint, limits or Limits())
         if asks is not None:
-            self.engine.standings.declare(query.topology, asks)
+            self.engine.declare(query.topology, asks)
         with self._lock:
             self._queries = {name: q for name, q in self._queries.items() if q.isActive}
             self._queries[query.topology] = query
@@ -107,7 +107,7 @@ class Supervisor:
     # --- its endpoint ---
 
     def serve(self, more: Mapping[str, Verb] | None = None) -> Endpoint:
-        """Let other processes of this user ask. more: verbs besides these."""
+        """Let other processes of this user ask. more: verbs besides its own."""
         if self.endpoint is None:
             folder = self.folder()
             sweep_sockets(folder)
@@ -117,10 +117,10 @@ class Supervisor:
                 "apply": lambda body: to_json(self.apply(from_json(Plan, body))),
                 "status": lambda _: self.status(),
                 "freeze": self._freeze,
+                "nodes": self._nodes,
                 "pace": self.engine.pace.want,
                 "glance": lambda _: to_json(self.engine.glance()),
                 "news": self.news.verb,
-                "nodes": self._nodes,
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
         return self.endpoint
@@ -136,15 +136,15 @@ class Supervisor:
     def _freeze(self, body: Any) -> None:
         self.freeze(bool(body.get("on", True)) if isinstance(body, dict) else True)
 
-    def on_close(self, call: Callable[[], object]) -> None:
-        """To be called when serving ends, before queries are stopped."""
-        self._ending.append(call)
-
     def _nodes(self, body: Any) -> list[str]:
         lists = {name: body.get(name, []) for name in ("release", "fetch")} if isinstance(body, dict) else {}
         if not lists or not all(isinstance(v, list) and all(isinstance(n, str) for n in v) for v in lists.values()):
             raise BadInput('nodes takes {"release": [NODE, ...], "fetch": [NODE, ...]}')
         return self.keep_nodes(**lists)
+
+    def on_close(self, call: Callable[[], object]) -> None:
+        """To be called when serving ends, before queries are stopped."""
+        self._ending.append(call)
 
     def close(self) -> None:
         """Stop serving and stop every query that is supervised."""
