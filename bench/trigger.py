@@ -1,5 +1,5 @@
 """What a DPS trigger costs on a warm three-node cluster under load: topology ``event`` turns it on and off again and
-again beside ``archive``, 2,000 lines (10,000 words) a second each; each desires two of the three nodes, so that one of
+again beside ``archive``, 1,000 lines (5,000 words) a second each; each desires two of the three nodes, so that one of
 them must go from the one to the other.
 
 A controller process steers by the policy dps; the trigger is asked for over the driver's endpoint, as ``barograph
@@ -23,7 +23,8 @@ from barograph.priority.machine import Phase
 from barograph.priority.served import priorities_of, serve
 from bench._figures import Bar, figures, finish
 
-RATE = 2000
+RATE = 1000
+WARM_TURNS = 2
 CYCLE_S = 5.0
 REPEATS = int(os.environ.get("BENCH_REPEATS", "10"))
 EVENT, ARCHIVE = "event", "archive"
@@ -41,7 +42,7 @@ def main() -> int:
         with stage.wordcount(ARCHIVE, rate=RATE) as archive, stage.wordcount(EVENT, rate=RATE) as event:
             with stage.steered("dps", cycle_s=CYCLE_S, options={"mode": "cut"}) as keeper:
                 await_nodes(stage, event, on=False)
-                found = [change(stage, event, on=turn % 2 == 0) for turn in range(REPEATS)]
+                found = [change(stage, event, on=turn % 2 == 0) for turn in range(WARM_TURNS + REPEATS)][WARM_TURNS:]
                 said = list(keeper.said)
             verdicts = {c.name: c.verdict() for c in (event, archive)}
     rows = {name: {"lost": v.lost, "counted_twice": v.counted_twice, "exact": v.exact} for name, v in verdicts.items()}
