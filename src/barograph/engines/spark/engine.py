@@ -101,8 +101,9 @@ class SparkEngine(Eyes):
             orders, done = self._orders(plan, now)
             turns = self._turns(plan, now, orders)
             done += self._share(plan)
-            rests = self.gates.resting if plan.rests is None else frozenset(plan.rests)
-            done += self.gates.rest(self.gates.resting | rests)
+            resting = self.gates.resting
+            rests = resting if plan.rests is None else frozenset(plan.rests)
+            done += self.gates.rest(resting | rests)
             cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
@@ -115,6 +116,7 @@ class SparkEngine(Eyes):
         if leaving:
             problems["worker"] = self._replace(leaving, set(orders))
         if any(problems.values()):
+            self.gates.rest(resting)
             return Outcome(refused=tuple(Refusal(f"{plan.mode} of {t}", why) for t, why in problems.items() if why))
         begun = {t: self._bridge.await_epoch_after(t, e, self.commit_timeout_s) for t, e in ending.items()}
         late = [t for t, e in begun.items() if e is None]
