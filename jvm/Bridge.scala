@@ -150,7 +150,7 @@ object Bridge {
   /** Whether a topology's sources rest and none of its rows is in flight. */
   def isStill(topology: String, timeoutMs: Long): Boolean = Stillness.isStill(topology, timeoutMs)
 
-  /** Whether all instances of a topology run and its sources read. */
+  /** Whether all source instances of a topology run and read. */
   def flows(topology: String, timeoutMs: Long): Boolean = Stillness.flows(topology, timeoutMs)
 
   private def change(node: JsonNode): (Map[String, Int], Map[(String, Int), String]) = {

@@ -77,7 +77,12 @@ package org.apache.spark.barograph {
 
     /** Executors that may be given tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =
-      if (context.isLocal) Set(SparkContext.DRIVER_IDENTIFIER) else context.getExecutorIds().toSet
+      context.schedulerBackend match {
+        // One that is being ended, or whose connection is lost, is still listed for some seconds and gets no more tasks.
+        case backend: CoarseGrainedSchedulerBackend => backend.getExecutorIds().filter(backend.isExecutorActive).toSet
+        case _ if context.isLocal => Set(SparkContext.DRIVER_IDENTIFIER)
+        case _ => context.getExecutorIds().toSet
+      }
 
     /**
      * End executors that run no task; false, and nothing ends, where one of them is busy. The cluster manager is told
@@ -86,7 +91,7 @@ package org.apache.spark.barograph {
     def release(context: SparkContext, ids: Seq[String]): Boolean =
       (context.schedulerBackend, context.taskScheduler) match {
         case (backend: CoarseGrainedSchedulerBackend, tasks: TaskSchedulerImpl) if !ids.exists(tasks.isExecutorBusy) =>
-          context.requestTotalExecutors(context.getExecutorIds().count(!ids.contains(_)), 0, Map.empty)
+          context.requestTotalExecutors((liveExecutors(context) -- ids).size, 0, Map.empty)
           backend.killExecutors(ids, adjustTargetNumExecutors = false, countFailures = false, force = false).size == ids.size
         case _ => false
       }

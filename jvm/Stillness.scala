@@ -27,11 +27,13 @@ object Stillness {
     still(topology, first) && first == ask(topology, timeoutMs)
   }
 
-  /** Whether all its instances run and no source of it rests. */
-  def flows(topology: String, timeoutMs: Long): Boolean = {
-    val found = ask(topology, timeoutMs)
-    whole(topology, found) && !found.exists(i => i.reads && i.waits)
-  }
+  /** Whether all instances of its sources run in the present epoch and none of them rests. */
+  def flows(topology: String, timeoutMs: Long): Boolean =
+    Ledger.epochsNow.find(_.topology == topology).exists { epoch =>
+      val found = ask(topology, timeoutMs).filter(i => i.runId == epoch.runId && i.epoch == epoch.epoch && i.reads && !i.waits)
+      val sources = epoch.sketch.operators.filter(_.source).map(_.name).toSet
+      found.map(i => (i.operator, i.index)) == epoch.sketch.instances.filter(i => sources(i._1)).toSet
+    }
 
   private def still(topology: String, found: Set[HowFar]): Boolean =
     whole(topology, found) && found.forall(_.waits) && found.toSeq.map(_.taken).sum == found.toSeq.map(_.sent).sum

@@ -76,14 +76,14 @@ class Desk:
     def turn(self, starved: Iterable[str] = ()) -> None:
         """Look how far everybody is and go on. Called often; a turn in which nothing happened writes nothing."""
         with self._lock:
-            for name, standing in self._state.standings.items():
-                now_s = self._clock()
-                if standing.phase is Phase.DRAINING and self._taps.drained(name):
-                    self._take(machine.drained(self._state, name, now_s))
-                elif standing.phase is Phase.RESCHEDULING and self._taps.reschedule(self.levels()):
-                    self._take(machine.rescheduled(self._state, name, now_s))
-                elif standing.phase is Phase.RESUMING and self._taps.flows(name):
-                    self._take(machine.resumed(self._state, name, now_s))
+            # One step follows the other at once where it can: sources are held back meanwhile.
+            for name in self._state.standings:
+                if self._is_in(name, Phase.DRAINING) and self._taps.drained(name):
+                    self._take(machine.drained(self._state, name, self._clock()))
+                if self._is_in(name, Phase.RESCHEDULING) and self._taps.reschedule(self.levels()):
+                    self._take(machine.rescheduled(self._state, name, self._clock()))
+                if self._is_in(name, Phase.RESUMING) and self._taps.flows(name):
+                    self._take(machine.resumed(self._state, name, self._clock()))
             self._take(machine.tick(self._state, self._clock(), self._limits, starved))
 
     def levels(self) -> dict[str, int]:
@@ -122,6 +122,9 @@ class Desk:
             elif order.do is Do.RESUME:
                 self._taps.resume(order.topology)
             # To reschedule is asked for in every turn until it is done.
+
+    def _is_in(self, topology: str, phase: Phase) -> bool:
+        return self._state.of(topology).phase is phase
 
     def _note(self, before: State) -> None:
         for name, standing in self._state.standings.items():

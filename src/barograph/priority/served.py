@@ -45,6 +45,7 @@ class Priorities:
         self._triggers: dict[str, RateTrigger] = {}
         self._samples: dict[str, deque[tuple[float, float]]] = {}
         self._sampled: Snapshot | None = None
+        self._lock = threading.Lock()
         self.problems: deque[str] = deque(maxlen=20)
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="priorities", daemon=True)
@@ -108,16 +109,17 @@ class Priorities:
 
     def _know(self) -> None:
         """Who runs now is known; who has been gone for long is forgotten. One between two lives is not gone."""
-        now_s = self._clock()
-        names = [*self._engine.sight.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
-        levels = {name: self._engine.asked(name).level for name in names}
-        self._seen_s |= dict.fromkeys(levels, now_s)
-        known = self.desk.levels()
-        kept = {name: level for name, level in known.items() if now_s - self._seen_s.get(name, now_s) < FORGET_S}
-        wanted = levels | kept
-        if wanted.keys() != known.keys():
-            self.desk.know(wanted)
-            self._engine.set_levels(self.desk.levels())
+        with self._lock:  # by its own thread, and by whoever asks
+            now_s = self._clock()
+            names = [*self._engine.sight.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
+            levels = {name: self._engine.asked(name).level for name in names}
+            self._seen_s |= dict.fromkeys(levels, now_s)
+            known = self.desk.levels()
+            kept = {name: level for name, level in known.items() if now_s - self._seen_s.get(name, now_s) < FORGET_S}
+            wanted = levels | kept
+            if wanted.keys() != known.keys():
+                self.desk.know(wanted)
+                self._engine.set_levels(self.desk.levels())
 
     def _pull_triggers(self) -> None:
         if not self._triggers:

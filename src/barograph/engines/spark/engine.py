@@ -101,8 +101,9 @@ class SparkEngine(Eyes):
             orders, done = self._orders(plan, now)
             turns = self._turns(plan, now, orders)
             done += self._share(plan)
-            rests = self.gates.resting if plan.rests is None else frozenset(plan.rests)
-            done += self.gates.rest(self.gates.resting | rests)
+            resting = self.gates.resting
+            rests = resting if plan.rests is None else frozenset(plan.rests)
+            done += self.gates.rest(resting | rests)
             cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
@@ -115,6 +116,7 @@ class SparkEngine(Eyes):
         if leaving:
             problems["worker"] = self._replace(leaving, set(orders))
         if any(problems.values()):
+            self.gates.rest(resting)
             return Outcome(refused=tuple(Refusal(f"{plan.mode} of {t}", why) for t, why in problems.items() if why))
         begun = {t: self._bridge.await_epoch_after(t, e, self.commit_timeout_s) for t, e in ending.items()}
         late = [t for t, e in begun.items() if e is None]
@@ -239,7 +241,7 @@ class SparkEngine(Eyes):
 
     def _share(self, plan: Plan) -> list[str]:
         """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
-        if self.shares is None:
+        if self.shares is None or self.shares.problem:  # that was said once; everything goes on without limits
             return []
         new = {i: s for i, s in plan.shares_pct.items() if self.shares.ordered_pct.get(i) != s}
         if not new:
@@ -310,8 +312,6 @@ class SparkEngine(Eyes):
         found = []
         if plan.shares_pct and self.shares is None:
             found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
-        elif plan.shares_pct and self.shares is not None and self.shares.problem:
-            found.append(Refusal("CPU shares", self.shares.problem))
         named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
         strangers = sorted(t for t in named if t not in self._keepers and t in self.sight.topologies)
         if plan.mode is MigrationMode.RESTART_APP:

@@ -107,7 +107,11 @@ class Eyes:
         with self._lock:
             if dict(levels) != self._levels:
                 self._levels = dict(levels)
-                self.refresh()
+                # Nothing else is looked at: sources are held back meanwhile.
+                topologies = tuple(self._as_asked(t) for t in self.sight.topologies.values())
+                if topologies != self._world.topologies:
+                    self._world = replace(self._world, topologies=topologies)
+                    self._version += 1
                 self._levels_version = self._version
             return self._levels_version
 
@@ -116,7 +120,7 @@ class Eyes:
         return self._bridge.is_still(topology, timeout_s)
 
     def flows(self, topology: str, timeout_s: float) -> bool:
-        """Whether all its instances run and its sources read."""
+        """Whether all instances of its sources run and read."""
         return self._bridge.flows(topology, timeout_s)
 
     def refresh(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from barograph.engines.spark import runs
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.keeper import order_down, order_up, ordered_down
-from barograph.engines.spark.processes import marked, send, wait_gone
+from barograph.engines.spark.processes import kill_marked, marked, send, wait_gone
 from barograph.engines.spark.runs import Run
 
 RELEASED = "released"
@@ -75,6 +75,7 @@ class Rota:
                 leader = now.leaders.get(node)
                 if leader is not None and send(leader, signal.SIGTERM):
                     wait_gone(leader, _END_S)
+                kill_marked(run.run_id, node)  # an executor may outlive a worker that ends while it is ending it
         except BaseException:
             order_up(run, node)
             raise

@@ -19,6 +19,7 @@ class SparkTaps:
 
     def __init__(self, supervisor: Supervisor, clock: Callable[[], float] = time.monotonic) -> None:
         self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
+        self._asked: tuple[dict[str, int], int] | None = None
         self._nudged_s = 0.0
         self._nudged_for = -1
 
@@ -30,7 +31,10 @@ class SparkTaps:
 
     def reschedule(self, levels: Mapping[str, int]) -> bool:
         """Whether a plan holds that was made when these levels were known."""
-        asked = self._engine.set_levels(levels)
+        if self._asked is None or self._asked[0] != dict(levels):
+            # Asked once: the engine is busy with the plan while this looks again and again.
+            self._asked = dict(levels), self._engine.set_levels(levels)
+        asked = self._asked[1]
         if not self._steered() or self._engine.holds_version >= asked:
             return True
         now_s = self._clock()

@@ -195,7 +195,7 @@ class Bridge:
         return bool(self._bridge.isStill(topology, int(timeout_s * 1000)))
 
     def flows(self, topology: str, timeout_s: float) -> bool:
-        """Whether all its instances run and its sources read."""
+        """Whether all instances of its sources run and read."""
         return bool(self._bridge.flows(topology, int(timeout_s * 1000)))
 
     def await_end(self, query: StreamingQuery, timeout_s: float) -> str:
