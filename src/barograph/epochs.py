@@ -110,7 +110,7 @@ class Quiet:
 
     calm_part: float = 0.5
     look_cycles: int = 30
-    most_wait_s: float = 60.0
+    most_wait_s: float = 120.0
     known_cycles: int = 3
 
 
