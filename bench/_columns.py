@@ -37,8 +37,8 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One run. None is unknown. late_rows: with those of lines that were still unread when the drain was given up, which
-    the complete times do not have. exact: every row that was read was counted once."""
+    """One run. None is unknown. late_rows: with those of lines that were still unread when the drain was given up, and
+    which complete times do not have. exact: every row that was read was counted once."""
 
     policy: str
     late_rows: int
@@ -78,8 +78,8 @@ def one(policy: str, load: str, seconds: float, folder: Path, options: tuple[str
     command = [
         sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--policy", policy, "--load", load,
         "--seconds", f"{seconds:g}", "--nodes", str(NODES), "--node-cpu", f"{NODE_CPU:g}", "--cycle", f"{CYCLE_S:g}s",
-        "--epoch", f"{EPOCH_S:g}s", "--toil", toil, "--parallelism", instances, "--drain", f"{DRAIN_S:g}s", "--format", "json",
-        "--recovery", "off", "--release-after", "never",
+        "--epoch", f"{EPOCH_S:g}s", "--toil", toil, "--parallelism", instances, "--drain", f"{DRAIN_S:g}s",
+        "--recovery", "off", "--release-after", "never", "--format", "json",
         "--history", str(folder / f"history-{policy}"), *options,
     ]  # fmt: skip
     say(f"-- {policy}")
