@@ -17,7 +17,7 @@ from barograph.model import (
     Slot,
     Snapshot,
 )
-from barograph.nodes import COMING_S, NodeOrders, Upkeep, fetch_time_s, keep_nodes
+from barograph.nodes import COMING_S, NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from tests.cycles import chain, remembered, workers_on
 
 UPKEEP = Upkeep(release_after_s=60.0, spare=1)
@@ -132,6 +132,14 @@ def test_nodes_that_go_and_come(name: str) -> None:
     assert (found.release, found.fetch) == (case.release, case.fetch)
     assert [r.about for r in found.reasons] == [*case.release, *case.fetch]
     assert bool(found) == bool(case.release or case.fetch)
+
+
+def test_the_cluster_as_it_would_be() -> None:
+    now = at(200, there=(SMALL,), asleep=AWAY).snapshot
+    found = awake(now)
+    assert (found.nodes, found.asleep, found.cluster_cpu_pct) == ((SMALL, MIDDLE, LARGE), (), 180.0)
+    assert [(w.slot.node, w.seats) for w in found.workers] == [("n1", 8), ("n2", 8), ("n3", 8)]
+    assert awake(found) == found
 
 
 def test_how_long_a_fetch_takes_is_learned() -> None:

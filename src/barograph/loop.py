@@ -20,7 +20,7 @@ from barograph.history.read import changes_since, last_cycles
 from barograph.history.write import Recorder
 from barograph.model import BadInput, Cycle, Metrics, Outcome, Plan, Reason, Refusal, Snapshot
 from barograph.model.checks import require_positive
-from barograph.nodes import NodeOrders, Upkeep, fetch_time_s, keep_nodes
+from barograph.nodes import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from barograph.policies import Policy
 
 MEMORY_CYCLES = 120  # more than any stage looks back
@@ -204,7 +204,7 @@ class Loop:
         ahead = cycle.demand
         if upkeep.release_after_s is not None:
             cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
-            whole = replace(now, nodes=(*now.nodes, *now.asleep), asleep=())
+            whole = awake(now)
             ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
         return keep_nodes(upkeep, self.history, cycle, ahead)
 

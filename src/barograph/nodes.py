@@ -6,9 +6,9 @@ forecast for the time a fetch takes does not fit those that are there. It places
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from barograph.model import Cycle, Demand, Node, Reason, Snapshot
+from barograph.model import Cycle, Demand, Node, Reason, Slot, Snapshot, Worker
 from barograph.model.checks import require_number, require_positive, require_whole
 
 COMING_S = 60.0  # a node that was fetched and is not there after so long is not counted on any more
@@ -61,6 +61,12 @@ def keep_nodes(upkeep: Upkeep, history: Sequence[Cycle], cycle: Cycle, ahead: De
         return NodeOrders(fetch=_names(n for n, _ in fetched), reasons=tuple(r for _, r in fetched))
     released = _to_release(upkeep, upkeep.release_after_s, history, now, used, need)
     return NodeOrders(release=_names(n for n, _ in released), reasons=tuple(r for _, r in released))
+
+
+def awake(now: Snapshot) -> Snapshot:
+    """The cluster as it would be were every node fetched, so that what is needed is not taken for what there is."""
+    workers = (Worker(Slot(n.name, k), f"{n.name}-{k}", n.seats or 1) for n in now.asleep for k in range(n.slots))
+    return replace(now, nodes=(*now.nodes, *now.asleep), workers=(*now.workers, *workers), asleep=())
 
 
 def fetch_time_s(upkeep: Upkeep, history: Sequence[Cycle]) -> float:
