@@ -19,13 +19,13 @@ def with_borrowed(
     """The limits, in whole per cents where they are above the shares, so that they do not change with every row.
 
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
-    counts as if it needed all that one instance can use. Where CPU is short, what counts of a need is its share: that
-    much it is due, and no more is kept for it.
+    counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
+    each is due: they are kept for him whole, headroom and all, and no more is.
     """
     needs_pct = {
-        Instance(o.topology, o.operator, index): min(need, share)
+        Instance(o.topology, o.operator, index): need
         for o in demand.operators
-        for index, (need, share) in enumerate(zip(o.held_pct or o.shares_pct, o.shares_pct, strict=True))
+        for index, need in enumerate(o.shares_pct if o.ceilings_pct else o.held_pct or o.shares_pct)
     }
     limits: dict[Instance, float] = {}
     for node, tenants in _tenants(now, target).items():
