@@ -24,6 +24,7 @@ from barograph.priority.machine import Limits, Phase
 from barograph.priority.triggers import RateTrigger
 
 BUSY_S, CALM_S = 0.02, 0.25  # between two turns: while a change is under way, and while none is
+START_S = 0.06  # and while only instances start: to look costs CPU that they need
 FORGET_S = 60.0  # a topology that does not run is forgotten after this time
 SAMPLES = 120
 
@@ -88,18 +89,19 @@ class Priorities:
         self._triggers[topology] = trigger
         self._samples[topology] = deque(maxlen=SAMPLES)
 
-    def turn(self) -> bool:
-        """One look; whether a change is under way."""
+    def turn(self) -> float:
+        """One look; after how many seconds the next is due."""
         self._know()
         self._pull_triggers()
         self.desk.turn(starved=self._engine.gates.resting)
-        return any(s.phase is not Phase.STEADY for s in self.desk.state.standings.values())
+        phases = {s.phase for s in self.desk.state.standings.values()} - {Phase.STEADY}
+        return CALM_S if not phases else START_S if phases == {Phase.RESUMING} else BUSY_S
 
     def _run(self) -> None:
         wait_s = BUSY_S
         while not self._closed.is_set():
             try:
-                wait_s = BUSY_S if self.turn() else CALM_S
+                wait_s = self.turn()
             except (Py4JError, OSError, BadInput, RuntimeError) as error:
                 # The application may be ending, or a disk be full: it is tried again, and whoever looks is told.
                 self.problems.append(str(error))

@@ -257,12 +257,15 @@ class SparkEngine(Eyes):
     def _await_lives(self, ended: Mapping[str, int], timeout_s: float = 10.0) -> None:
         """Wait until every instance of the new epochs has reported itself, so that the next look sees them."""
         deadline = self._now() + timeout_s
+        # Looking costs the driver CPU that the new epoch needs to start, and nobody reports sooner than this.
+        look_s = 0.25 if ended else 0.0
         while self._now() < deadline:
+            time.sleep(look_s)
             self.refresh()
             present = [self.sight.present(t) for t in ended]
             if all(e is None or len(e.lives) == len(e.seated) for e in present):
                 return
-            time.sleep(0.1)  # looking costs the driver CPU that the new epoch needs
+            look_s = 0.1
 
     # --- for who keeps a topology: between two epochs it can be stopped without repeating a row ---
 
