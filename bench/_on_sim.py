@@ -18,10 +18,21 @@ from barograph.model.shapes import Ramp
 from barograph.policies import named, with_options, with_shares
 from barograph.rehearsal import PolicyDecider
 from barograph.workloads import wordcount
-from bench._columns import CYCLE_S, EPOCH_S, LIKE, NODE_CPU, NODES, OPTIONS, PARALLELISM, THETA_PCT, Column, say
+from bench._columns import (
+    CYCLE_S,
+    DRAIN_S,
+    EPOCH_S,
+    LIKE,
+    NODE_CPU,
+    NODES,
+    OPTIONS,
+    PARALLELISM,
+    THETA_PCT,
+    WORDS_PER_LINE,
+    Column,
+    say,
+)
 
-WORDS_PER_LINE = 8
-DRAIN_S = 120.0
 _CORE_PCT = 100.0
 CPU_WITHIN, TIME_WITHIN = 0.10, 2.0
 

@@ -2,7 +2,8 @@
 
 Three nodes with fences of half a core, the policy adaptive, its first placement kept (moves would be measured instead).
 In turns in one warm application: A alone; A beside B, instances held to their CPU shares; A beside B, nobody held. A
-gets a fifth of what the cluster can do; B, in turns of 5 s, little and one and a half times all of it.
+gets a fifth of what the cluster can do; B, with twice as many instances, in turns of 5 s, little and one and a half
+times all of it.
 
 JSON: ``capacity_lines_s``; ``a_p99_ms``, ``a_mean_ms`` and ``b_out_words_s``, each a list over the rounds for
 ``alone``, ``enforced`` and ``unenforced``; ``ratio``: the median over rounds of A's p99 beside B to A's alone, both
@@ -25,6 +26,7 @@ from bench.boundary import measure_capacity
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 WARM_S, MEASURED_S = 12.0, float(os.environ.get("BENCH_SECONDS", "20"))
 A_PART, B_LOW, B_HIGH = 0.2, 0.1, 1.5
+B_INSTANCES = {"source": 4, "split": 4, "count": 6}
 KINDS = ("alone", "enforced", "unenforced")
 STAY = {"cuts_per_hour": 0, "moves_per_hour": 0, "rescales_per_hour": 0}  # the first plan of all is free
 Figures = dict[str, dict[str, list[float]]]
@@ -60,7 +62,8 @@ def one(stage: Stage, kind: str, turn: int, capacity: float, found: Figures) -> 
         b: Counting | None = None
         if kind != "alone":
             shape = f"onoff high={round(B_HIGH * capacity)} low={round(B_LOW * capacity)} share=0.5 period=10s"
-            b = ending.enter_context(stage.wordcount(f"b-{kind}-{turn}", load=shape, epoch_s=600.0))
+            name = f"b-{kind}-{turn}"
+            b = ending.enter_context(stage.wordcount(name, parallelism=B_INSTANCES, load=shape, epoch_s=600.0))
         enforce = kind != "unenforced"
         # Epochs keep their length: a boundary would be measured instead.
         steering = stage.steered("adaptive", enforce=enforce, guards=STAY, options={"mode": "cut"}, recovery_s=None)

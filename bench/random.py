@@ -1,6 +1,6 @@
 """The paper's random load on real Spark, every 10 s a whole number of producers from 1 to 25: the columns of `regular`.
 
-4 minutes each, or BENCH_SECONDS; five runs one after the other, about 25 minutes. JSON as of `regular`. The only bar is
+4 minutes each, or BENCH_SECONDS; five runs one after the other, about 27 minutes. JSON as of `regular`. The only bar is
 that every row is counted once.
 """  # noqa: A005  # it is named like the load, and nothing is imported by that name alone
 

@@ -1,7 +1,7 @@
 """The paper's regular load on real Spark: adaptive against the paper's scheme, fixed shares and Spark alone.
 
 WordCount on three nodes; the load rises from 1 to 5 and falls, twice, in 4 minutes or BENCH_SECONDS. Five runs one
-after the other, about 25 minutes; then the same in the simulator. JSON: ``seconds``, ``load``, ``spark`` and ``sim``:
+after the other, about 27 minutes; then the same in the simulator. JSON: ``seconds``, ``load``, ``spark`` and ``sim``:
 per policy ``late_rows``, ``mean_ms``, ``p99_ms``, ``max_ms`` of complete times, ``allotted_core_s``, ``used_core_s``,
 ``nodes_mean``, ``moves``, ``rescales``, ``longest_pause_s``, ``lost``, ``counted_twice``, ``undrained_lines`` (null:
 unknown); ``engines``: whether both engines agree, and where not, why. Bars of adaptive: no late row; mean complete time

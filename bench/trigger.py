@@ -19,6 +19,7 @@ from barograph.engines.spark.client import RemoteEngine
 from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
 from barograph.experiments.verdict import Verdict
 from barograph.experiments.warm import require_alive, warm_up
+from barograph.priority.desk import Desk
 from barograph.priority.machine import Phase
 from barograph.priority.served import priorities_of, serve
 from bench._figures import Bar, figures, finish
@@ -89,6 +90,10 @@ def await_nodes(stage: Stage, counting: Counting, on: bool) -> list[int]:
     return nodes_of(stage)
 
 
+def since(desk: Desk, at_s: float) -> list[tuple[float, str, Phase]]:
+    return [step for step in desk.passed if step[0] >= at_s]
+
+
 def change(stage: Stage, event: Counting, on: bool) -> dict[str, object]:
     """One change, when rows have flowed for a while since the one before. Nobody looks while it is under way."""
     calm_s = time.monotonic() + 4.0
@@ -97,14 +102,14 @@ def change(stage: Stage, event: Counting, on: bool) -> dict[str, object]:
     desk = priorities_of(stage.supervisor).desk
     assert stage.supervisor.endpoint is not None
     remote = RemoteEngine(stage.supervisor.endpoint.path)
-    before = len(desk.passed)
+    asked_s = time.time()
     remote.ask("priority", {"do": "trigger", "topology": EVENT, "on": on})
     remote.close()
     deadline = time.monotonic() + LONGEST_S
-    while [p for _, _, p in desk.passed[before:]][-1:] != [Phase.STEADY] and time.monotonic() < deadline:
+    while [p for _, _, p in since(desk, asked_s)][-1:] != [Phase.STEADY] and time.monotonic() < deadline:
         time.sleep(0.02)
     require_alive(event.query)
-    steps = desk.passed[before:]
+    steps = since(desk, asked_s)
     at_s = {phase: at for at, _, phase in steps}
     seen = [phase for _, _, phase in steps]
     in_order = seen == IN_ORDER

@@ -88,3 +88,11 @@ def test_where_cpu_is_short_limits_are_written_that_let_others_rest_be_used() ->
     assert asked is not None
     assert sum(cycle.plan.shares_pct.values()) > 200 >= sum(sum(o.shares_pct) for o in cycle.demand.operators) - 1e-6
     assert cycle.plan.shares_pct[Instance("wc", "split", 0)] == asked.ceilings_pct[0]
+
+
+def test_who_gets_no_node_rests_and_the_others_do_not() -> None:
+    """DPS on two nodes: the higher level takes both."""
+    high, low = replace(TOPOLOGY, name="high", level=1), replace(TOPOLOGY, name="low", level=2)
+    now = replace(seen(high, NUMBERS, cluster=nodes(2, 200, slots=2, seats=8)), topologies=(high, low))
+    assert decide(POLICIES["dps"], [], now).plan.rests == ("low",)
+    assert decide(POLICIES["dps"], [], replace(now, topologies=(high,))).plan.rests == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from barograph.engines.sim import Simulator, parse_scenario
+from barograph.epochs import Quiet
 from barograph.guards import Guards
 from barograph.guards.acts import NEW_LEVELS
 from barograph.history import Recorder, cycles, entries, gaps
@@ -256,11 +257,12 @@ class Sleepy(Timed):
 
 
 UPKEEP = Upkeep(release_after_s=20.0, spare=0)
+AT_ONCE = Quiet(known_cycles=0)  # a cut does not wait until the load is known
 
 
 def test_an_idle_node_is_released_and_fetched_when_the_load_has_grown() -> None:
     engine = Sleepy()
-    loop = Loop(engine, settings(upkeep=UPKEEP), nodes=engine.nodes)
+    loop = Loop(engine, settings(upkeep=UPKEEP, quiet=AT_ONCE), nodes=engine.nodes)
     turns = [loop.turn() for _ in range(16)]
     first, second = engine.told
     assert first.release == second.fetch, "five times the load needs it again, and nobody goes to and fro"
@@ -287,7 +289,7 @@ HANDS_OFF: dict[str, dict[str, object]] = {
 
 def with_idle_nodes(engine: Sleepy) -> Loop:
     """A loop that has put everything on one node a moment ago, so that others are idle."""
-    loop = Loop(engine, settings(), nodes=engine.nodes)
+    loop = Loop(engine, settings(quiet=AT_ONCE), nodes=engine.nodes)
     for _ in range(3):
         loop.turn()
     assert len({s.node for s in loop.history[-1].snapshot.placement.slots.values()}) == 1

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from barograph.beat import Beat, Keeper, last_sign
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.spark.client import RemoteEngine
 from barograph.engines.spark.endpoint import Endpoint, Verb
+from barograph.engines.spark.news import News
 from barograph.engines.spark.processes import identify
+from barograph.guards.acts import NEW_LEVELS
 from barograph.history import entries, gaps
 from barograph.history.files import parts
 from barograph.loop import DECIDE_S
@@ -45,7 +48,11 @@ class Cluster:
         self.plans: list[Plan] = []
         self.path = folder / "driver.sock"
         self.paces: list[object] = []
-        verbs = {"observe": self.observe, "apply": self.apply, "pace": self.paces.append}
+        self.news, self.level = News(), 2
+        verbs = {
+            "observe": self.observe, "apply": self.apply, "pace": self.paces.append,
+            "news": self.news.verb, "glance": self.observe,
+        }  # fmt: skip
         self._endpoint = Endpoint(self.path, verbs)
         self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
@@ -53,7 +60,8 @@ class Cluster:
     def observe(self, _: object) -> object:
         with self._lock:
             self.sim.advance(0.5)  # never nothing since the last look
-            return to_json(self.sim.observe())
+            now = self.sim.observe()
+            return to_json(replace(now, topologies=tuple(replace(t, level=self.level) for t in now.topologies)))
 
     def apply(self, body: object) -> object:
         with self._lock:
@@ -123,6 +131,17 @@ def test_it_advises_without_touching_anything(cluster: Cluster, tmp_path: Path) 
         wait_until(lambda: recorded(tmp_path) >= 2)
     assert cluster.plans == [] and cluster.paces == []
     assert cluster.sim.version == 0
+
+
+def test_new_levels_do_not_wait_for_the_next_cycle(cluster: Cluster, tmp_path: Path) -> None:
+    with keep(orders(cluster, tmp_path, cycle_s=600.0)):
+        wait_until(lambda: recorded(tmp_path) >= 1)
+        assert len(cluster.plans) == 1
+        cluster.level = 1
+        cluster.news.tell()
+        wait_until(lambda: len(cluster.plans) == 2)
+        wait_until(lambda: recorded(tmp_path) >= 2)
+    assert any(r.why == NEW_LEVELS for r in cluster.plans[1].reasons)
 
 
 def test_it_ends_with_the_one_who_started_it(cluster: Cluster, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def start(
 ) -> "Supervised":
     """Start a query and keep it alive: it is started again from its checkpoint whenever an executor or a node dies.
 
-    ``build`` returns the query as a DataStreamWriter that is not started yet; it is called again for each life. The
+    ``build`` returns the query as a DataStreamWriter that is not started; it is called again, ahead, for each life. The
     checkpoint is the writer's own ``checkpointLocation`` unless one is given here. The handle is used like the one
     that ``DataStreamWriter.start()`` returns. The session needs the settings that ``barograph conf`` prints; other
     processes see the query with ``barograph status``.

@@ -22,6 +22,7 @@ from barograph.model import Cycle, Plan, Reason, Snapshot
 from barograph.model.checks import require, require_number, require_positive
 
 RECOVERY_S = 30.0
+_FEWEST = 3  # loads that have a range
 WAITS = "its cut waits for a quieter moment"
 
 
@@ -103,12 +104,14 @@ class Quiet:
     """When a cut that is not urgent may fall.
 
     calm_part: a load at or below this part of the recent loads' range is quiet. look_cycles: how many are recent.
-    most_wait_s: after so long it falls anyway. 0 never waits.
+    most_wait_s: after so long it falls anyway. 0 never waits. known_cycles: of a topology that was seen for fewer than
+    so many, nobody knows what is quiet, nor what it will need: its cuts wait too. 0: they do not.
     """
 
     calm_part: float = 0.5
     look_cycles: int = 30
-    most_wait_s: float = 60.0
+    most_wait_s: float = 120.0
+    known_cycles: int = 3
 
 
 def in_quiet_moments(quiet: Quiet, history: Sequence[Cycle], cycle: Cycle) -> Cycle:
@@ -154,10 +157,14 @@ def _waits(quiet: Quiet, history: Sequence[Cycle], cycle: Cycle, topology: str) 
         and (load := load_rows_s(c.snapshot, topology)) is not None
     ]
     here = load_rows_s(now, topology)
-    if here is None or len(loads) < 3:
-        return None
-    least, most = float(np.min(loads)), float(np.max(loads))
-    quiet_at = least + quiet.calm_part * (most - least)
+    if here is None or here <= 0:
+        return None  # nobody waits for rows that do not come
+    quiet_at = 0.0
+    if len(loads) >= quiet.known_cycles:
+        if len(loads) < _FEWEST:
+            return None
+        least, most = float(np.min(loads)), float(np.max(loads))
+        quiet_at = least + quiet.calm_part * (most - least)
     waited_s = now.at_s - _waiting_since_s(history, topology, now.at_s)
     if here <= quiet_at or waited_s >= quiet.most_wait_s:
         return None

@@ -35,7 +35,7 @@ MISSED = {
     "no better than equal shares": ({"fixed-equal": replace(GOOD, mean_ms=500.0)}, "fixed-equal / adaptive"),
     "much CPU": ({"adaptive": replace(GOOD, allotted_core_s=80.0)}, "core-seconds"),
     "a lost row": ({"liu": replace(GOOD, lost=1)}, "counted once"),
-    "not drained": ({"fixed-equal": replace(FIVE["fixed-equal"], undrained_lines=5)}, "counted once"),
+    "a row counted twice": ({"spark": replace(FIVE["spark"], counted_twice=1)}, "counted once"),
 }
 
 
@@ -52,10 +52,10 @@ def test_a_column_of_a_report() -> None:
         "latency_ms": {"due": {"mean": 5.0, "p99": 9.0, "max": 11.0}},
         "cpu_core_s": {"allotted": None, "used": 7.0},
         "nodes_used": {"mean": 2.0, "max": 3},
-        "moves": None, "rescales": 0, "longest_pause_s": 0.4, "lines": {"undrained": 0},
+        "moves": None, "rescales": 0, "longest_pause_s": 0.4, "lines": {"undrained": 2},
     }  # fmt: skip
     found = column("spark", report)
-    assert (found.late_rows, found.mean_ms, found.allotted_core_s, found.moves) == (3, 5.0, None, None)
+    assert (found.late_rows, found.mean_ms, found.allotted_core_s, found.moves) == (3 + 2 * 8, 5.0, None, None)
     assert found.exact
 
 

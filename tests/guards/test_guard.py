@@ -10,7 +10,8 @@ from tests.cycles import nodes, remembered
 
 from barograph.engines.check import refusals
 from barograph.guards import Act, Guards, acts_of, guard, remember
-from barograph.guards.acts import ROLLED_BACK, changed
+from barograph.guards.acts import NEW_LEVELS, ROLLED_BACK, changed
+from barograph.guards.rollback import verdict
 from barograph.model import (
     BadInput,
     Cycle,
@@ -24,6 +25,7 @@ from barograph.model import (
     Outcome,
     Placement,
     Plan,
+    Reason,
     Rescale,
     Slot,
     Snapshot,
@@ -255,6 +257,17 @@ def test_what_was_refused_was_not_done() -> None:
     assert (found.moves, found.cuts, found.rescales) == (1, 1, 0)
     assert acts_of(replace(asked, outcome=None)) == ()
     assert acts_of(cycle(world(), Plan(shares_pct={k(0): 9.0}), applied=True)) == ()
+
+
+def test_nobody_is_judged_by_what_new_priorities_took_from_him() -> None:
+    now = world(wait_s=0.1)
+    plan = Plan(Placement({Instance("t", "k", 0): TWO}))
+    ordered = replace(plan, reasons=(Reason("priorities", NEW_LEVELS),))
+    cycle = remembered(now)
+    by_policy, by_level = (acts_of(replace(cycle, plan=p, outcome=Outcome(("moved",))))[0] for p in (plan, ordered))
+    later = world(at_s=130.0, wait_s=20.0)
+    assert verdict(by_policy, later) is not None
+    assert verdict(by_level, later) is None
 
 
 def test_options_are_checked() -> None:

@@ -1,10 +1,13 @@
 """Limits above shares: where a node has CPU that no other topology there needs."""
 
+from dataclasses import replace
+
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.migrate.plan import Migrate
-from barograph.model import Demand, Node, OperatorDemand, Placement, Snapshot
+from barograph.model import Demand, Metrics, Node, NodeMetrics, OperatorDemand, Placement, Snapshot
 from tests.migrate.tenants import instance, placed, topologies_of
 
 HAIR = 1e-6
@@ -62,7 +65,7 @@ def test_where_cpu_is_short_the_demand_says_the_limits() -> None:
 
 
 def test_where_cpu_is_short_nobody_takes_what_another_is_due() -> None:
-    """u needs far more than there is; t needs 15 of its share of 20, and u may have what that leaves, and no more."""
+    """u needs far more than there is; t is due 20, although it needs 15, and u may have what that leaves, no more."""
     now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
     demand = Demand(
         (
@@ -70,7 +73,22 @@ def test_where_cpu_is_short_nobody_takes_what_another_is_due() -> None:
             OperatorDemand("u", "a", 1, (75,), held_pct=(300,), ceilings_pct=(100,)),
         )
     )
-    assert limits(now, demand) == {"t/0": 20, "u/0": 85}
+    assert limits(now, demand) == {"t/0": 20, "u/0": 80}
+
+
+def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
+    """In 10 s the node used 9 s, its instances 7.5: t keeps its share, u gets what is left beside that and the 15 %."""
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
+    now = replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+    demand = Demand(
+        (
+            OperatorDemand("t", "a", 1, (20,), held_pct=(15,), ceilings_pct=(20,)),
+            OperatorDemand("u", "a", 1, (80,), held_pct=(300,), ceilings_pct=(100,)),
+        )
+    )
+    assert limits(now, demand) == {"t/0": 20, "u/0": 65}
+    assert limits(now, asked({"t": (20,), "u": (40,)})) == {"t/0": 60, "u/0": 80}, "nobody is short: as ever"
 
 
 @settings(max_examples=80, deadline=None)

@@ -85,6 +85,14 @@ def test_one_that_never_drains_is_resumed_with_its_old_level_and_that_is_told() 
     assert (unset.of("a").level, unset.of("a").calm, unset.of("a").on) == (2, 2, False)
 
 
+def test_what_was_asked_for_while_it_resumed_and_could_not_be_either_is_wanted_no_more() -> None:
+    late = tick(trigger(START, "a", True, 0.0, LIMITS).state, 10.0, LIMITS).state
+    again = resumed(trigger(late, "a", True, 10.0, LIMITS).state, "a", 10.1)
+    assert again.orders == do(Do.PAUSE)
+    end = tick(again.state, 20.1, LIMITS).state
+    assert (end.of("a").level, end.of("a").wanted, end.of("a").on) == (2, 2, False)
+
+
 def test_nobody_stays_paused_because_the_scheduler_or_a_message_is_lost() -> None:
     dry = drained(trigger(START, "a", True, 0.0, LIMITS).state, "a", 1.0).state
     late = tick(dry, 11.0, LIMITS)

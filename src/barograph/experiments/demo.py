@@ -28,7 +28,7 @@ RIDE = (
     "--seconds", "60", "--load", "ramp 0s=240 25s=1200 35s=1200 60s=240", "--toil", "split=300,count=40",
     "--cycle", "2s", "--recovery", "off", "--epoch", "300s", "--format", "json",
 )  # fmt: skip
-ADAPTIVE = ("--policy", "adaptive", "--option", "lend=false", "--theta", "5")
+ADAPTIVE = ("--policy", "adaptive", "--option", "lend=false", "--theta", "2")
 HEAD = f"{'policy':<12} {'mean ms':>9} {'p99 ms':>9} {'late':>8} {'allotted':>9} {'used':>7} {'nodes':>6} {'moves':>6}"
 
 

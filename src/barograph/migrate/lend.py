@@ -12,6 +12,9 @@ from math import floor
 
 from barograph.model import Demand, Instance, Placement, Snapshot
 
+HAIR_PCT = 1e-6
+LEAST_PCT = 1.0  # a limit of nothing would stop an instance
+
 
 def with_borrowed(
     now: Snapshot, target: Placement, demand: Demand, shares_pct: Mapping[Instance, float]
@@ -19,13 +22,15 @@ def with_borrowed(
     """The limits, in whole per cents where they are above the shares, so that they do not change with every row.
 
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
-    counts as if it needed all that one instance can use. Where CPU is short, what counts of a need is its share: that
-    much it is due, and no more is kept for it.
+    counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
+    each is due: they are kept for him whole, headroom and all, and no more is. Who is short then pays for the threads
+    beside the instances (network, GC): a node that has nothing left stops them all until its next period.
     """
+    short = {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
     needs_pct = {
-        Instance(o.topology, o.operator, index): min(need, share)
+        Instance(o.topology, o.operator, index): need
         for o in demand.operators
-        for index, (need, share) in enumerate(zip(o.held_pct or o.shares_pct, o.shares_pct, strict=True))
+        for index, need in enumerate(o.shares_pct if o.ceilings_pct else o.held_pct or o.shares_pct)
     }
     limits: dict[Instance, float] = {}
     for node, tenants in _tenants(now, target).items():
@@ -34,12 +39,31 @@ def with_borrowed(
         needed = {t: sum(needs_pct.get(i, most) for i in mine) for t, mine in tenants.items()}
         for topology, mine in tenants.items():
             room = cpu_pct - sum(need for t, need in needed.items() if t != topology)
-            times = _times([shares_pct.get(i, most) for i in mine], room, most) if len(tenants) > 1 else float("inf")
+            least = 1.0
+            if topology in short:
+                room, least = room - beside_pct(now, node), 0.0
+            times = float("inf")
+            if len(tenants) > 1:
+                times = _times([shares_pct.get(i, most) for i in mine], room, most, least)
             for i in mine:
                 share = shares_pct.get(i, most)
                 limit = most if times * share >= most else float(floor(times * share + 1e-9))
                 limits[i] = min(limits.get(i, limit), limit)
-    return {i: max(share, limits.get(i, share)) for i, share in shares_pct.items()}
+    return {
+        i: max(LEAST_PCT if i.topology in short else share, limits.get(i, share)) for i, share in shares_pct.items()
+    }
+
+
+def beside_pct(now: Snapshot, node: str) -> float:
+    """CPU that a node's workers used besides their instances; at most half of what it gives."""
+    used_s = next((m.cpu_used_s for m in now.node_metrics if m.node == node), 0.0)
+    cpu_s = now.metrics.columns["cpu_s"]
+    here = [
+        float(cpu_s[position])
+        for position, i in enumerate(now.metrics.instances)
+        if (slot := now.placement.get(i)) is not None and slot.node == node
+    ]
+    return min(max(0.0, 100.0 * (used_s - sum(here)) / now.cycle_s), now.node(node).cpu_pct / 2)
 
 
 def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Instance, None]]]:
@@ -52,14 +76,14 @@ def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Insta
     return found
 
 
-def _times(shares: list[float], room: float, most: float) -> float:
-    """The largest f with sum(min(most, f * share)) <= room; at least 1, since a share is sure."""
+def _times(shares: list[float], room: float, most: float, least: float) -> float:
+    """The largest f with sum(min(most, f * share)) <= room; at least 1 where a share is sure."""
     left = sorted(shares)
     total = sum(left)
     while left and total > 0.0:
         f = room / total
         if f * left[-1] <= most:
-            return max(1.0, f)
+            return max(least, f)
         total -= left.pop()  # it has all it can use
         room -= most
     return float("inf")

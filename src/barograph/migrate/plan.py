@@ -54,7 +54,7 @@ class Migrate:
         if not self.lend or not shares:
             return {**shares, **ceilings}
         limits = with_borrowed(now, placement, demand, shares)
-        return {**limits, **{i: max(shares[i], min(ceiling, limits[i])) for i, ceiling in ceilings.items()}}
+        return {**limits, **{i: min(ceiling, limits[i]) for i, ceiling in ceilings.items()}}
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)

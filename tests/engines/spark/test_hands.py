@@ -31,7 +31,7 @@ def slots(stage: Stage) -> dict[str, Slot]:
 
 
 def test_the_topology_is_discovered_without_annotation(stage: Stage) -> None:
-    with stage.wordcount():
+    with stage.wordcount(supervised=True):
         found = stage.engine.observe().topology("wordcount")
         assert found == wordcount.topology({"source": 2, "split": 2, "count": 3})
         workers = stage.engine.observe().workers

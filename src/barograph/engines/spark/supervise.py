@@ -9,7 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.diagnosis import BUG, Death, Limits, diagnose, give_up, wait_s
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.kept_checkpoint import checkpoint_of, require_kept_checkpoint
 from barograph.engines.spark.replayed import Replayed, replayed
 from barograph.model import BadInput
 
@@ -73,6 +74,8 @@ class Supervised:
         self._progress: deque[Any] = deque(maxlen=_PROGRESS_KEPT)
         self._runs: set[str] = set()
         self._began_with = self._engine.living()[0]
+        self._writing = ThreadPoolExecutor(1, "spare-writer")
+        self._spare: Future[DataStreamWriter] | None = None
         self._query = self._begin()
         require_kept_checkpoint(self._query)
         self._done_by = self._committed()
@@ -196,7 +199,18 @@ class Supervised:
     # --- its lives ---
 
     def _begin(self) -> StreamingQuery:
-        return self._started(self._written())
+        return self._started(self._spare_or_new())
+
+    def _spare_or_new(self) -> DataStreamWriter:
+        """The writer that was made ahead, if it is there: to make one takes many calls, while the query is down."""
+        spare, self._spare = self._spare, None
+        if spare is not None and spare.done() and not spare.cancelled() and spare.exception() is None:
+            return spare.result()
+        return self._written()
+
+    def _make_spare(self) -> None:
+        if self._spare is None and not self._stopping.is_set():
+            self._spare = self._writing.submit(self._written)
 
     def _written(self) -> DataStreamWriter:
         writer = self._build()
@@ -222,6 +236,7 @@ class Supervised:
             self._up.clear()
             self.doing = self.gave_up_because or "stopped"
             self._engine.keep(self.topology, None)
+            self._writing.shutdown(wait=False, cancel_futures=True)
             if self._wish is not None:
                 self._wish.grant(f"the query has ended: {self.doing}")
             self._ended.set()
@@ -244,11 +259,9 @@ class Supervised:
         self._up.clear()
         stopped, problem = self._query, ""
         try:
-            with ThreadPoolExecutor(1, "write") as beside:  # the query is written down while its state is split
-                writing = beside.submit(self._written)
-                if wish.count is not None:
-                    problem = self._repartitioned(_checkpoint_of(stopped), wish.count)
-                writer = writing.result()
+            if wish.count is not None:
+                problem = self._repartitioned(checkpoint_of(stopped), wish.count)
+            writer = self._spare_or_new()
             with self._lock:
                 if self._stopping.is_set():
                     return ""
@@ -289,6 +302,7 @@ class Supervised:
             look_s = min(1.0, 1.1 * look_s)  # what takes long needs no quick eye
         self._up.set()
         self.doing = "running"
+        self._make_spare()
         return ""
 
     def _is_up(self) -> bool:
@@ -314,7 +328,7 @@ class Supervised:
             if self._stopping.wait(wait_s(self._deaths, self._limits)) or not self._await_room():
                 return ""
             if _UNFINISHED in text:
-                root = _checkpoint_of(dead)
+                root = checkpoint_of(dead)
                 self._repartitioned(root, self._engine.unfinished_repartition(root))
             with self._lock:
                 if self._stopping.is_set():
@@ -373,16 +387,3 @@ class Supervised:
     def is_bug(self) -> bool:
         """Whether it was given up because of a bug in the query, not because of the cluster."""
         return self.gave_up_because.startswith(BUG)
-
-
-def _checkpoint_of(query: StreamingQuery) -> str:
-    """The folder, as Spark resolved it."""
-    execution = query._jsq.streamingQuery() if hasattr(query._jsq, "streamingQuery") else query._jsq
-    return str(execution.resolvedCheckpointRoot())
-
-
-def require_kept_checkpoint(query: StreamingQuery) -> None:
-    """Without a checkpoint of its own every life would begin from nothing."""
-    if "/temporary-" in _checkpoint_of(query):
-        query.stop()
-        raise BadInput("a supervised query needs a checkpoint: .option('checkpointLocation', FOLDER)")

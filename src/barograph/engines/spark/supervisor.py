@@ -56,7 +56,7 @@ class Supervisor:
     def start(
         self, build: Build, checkpoint: str | None = None, limits: Limits | None = None, asks: Asks | None = None
     ) -> Supervised:
-        """Start a query and keep it alive. ``build`` is called again for each life and gives a fresh writer."""
+        """Start a query and keep it alive. ``build`` is called again, ahead, for each life."""
         query = Supervised(self.engine, build, checkpoint, limits or Limits())
         if asks is not None:
             self.engine.declare(query.topology, asks)
