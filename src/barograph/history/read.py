@@ -91,7 +91,7 @@ def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
 def _follows(row: dict[str, Any], before: dict[str, Any]) -> bool:
     """Whether what it saw begins where the one before ended, by the clock of the engine that both looked at."""
     begin_s, end_s = row["at_s"] - row["cycle_s"], before["at_s"]
-    return row["at_s"] > end_s and begin_s - end_s < 0.1 * row["cycle_s"]
+    return bool(row["at_s"] > end_s and begin_s - end_s < 0.1 * row["cycle_s"])
 
 
 def require_history(folder: Path) -> None:
