@@ -2,7 +2,7 @@
 
 BENCH_SECONDS (1800) says how long, BENCH_SEED (7) in which order. Each blow falls 20 s after rows flow again. JSON:
 ``seconds``, ``seed``; ``kills``: by kind; ``recovery_s``: by kind, from the blow until rows flow again (a controller:
-until it has seen the cluster again); ``query_restarts``, ``controller_starts``, ``said`` (by the keepers); ``rows``:
+until it has done a cycle); ``query_restarts``, ``controller_starts``, ``said`` (by the keepers); ``rows``:
 ``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``resident_mb``: by kind of process
 (``driver_python``, ``driver_java``, ``executors``, ``daemons``: master and workers, ``controller``) the median sum in
 minutes 10 to 13 (``early``) and in the last three (``late``; in a shorter run the same tenths of it), ``growth``, and
@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from barograph.beat import Keeper
+from barograph.beat import Keeper, last_sign
 from barograph.engines.spark.fence import accounts_of
 from barograph.engines.spark.keeper import NodeKeeper
 from barograph.engines.spark.nodes import executors_of, kill_executor
@@ -100,7 +100,7 @@ def strike_on(stage: Stage, counting: Counting, keeper: Keeper, watch: Watch) ->
     """Until the time is over; nothing is struck that would not have come back before the end."""
     chance = random.Random(SEED)
     bag: list[str] = []
-    await_controller(stage, counting)
+    await_controller(counting, keeper)
     while True:
         calm_until_s = watch.at_s + CALM_S
         while watch.at_s < min(calm_until_s, SECONDS):
@@ -118,9 +118,12 @@ def strike_on(stage: Stage, counting: Counting, keeper: Keeper, watch: Watch) ->
 
 
 def kill_an_executor(stage: Stage, counting: Counting, _: Keeper, chance: random.Random) -> str:
+    """One that holds an instance."""
     run = stage.cluster.run
+    counting.settle(lambda: bool(counting.executors()), FLOW_S)
+    seats = set(counting.executors().values())
     found = [(node, executor) for node in run.settings.node_names() for executor in executors_of(run, node)]
-    node, executor = chance.choice(sorted(found))
+    node, executor = chance.choice(sorted(f for f in found if f[1] in seats))
     return hit(counting, executor, lambda: kill_executor(run, node, executor), f"killed executor {executor} on {node}")
 
 
@@ -133,11 +136,11 @@ def kill_a_worker(stage: Stage, counting: Counting, _: Keeper, chance: random.Ra
     return what
 
 
-def kill_the_controller(stage: Stage, counting: Counting, keeper: Keeper, _: random.Random) -> str:
+def kill_the_controller(_stage: Stage, counting: Counting, keeper: Keeper, _: random.Random) -> str:
     starts = keeper.starts
     keeper.process.kill()
     counting.settle(lambda: keeper.starts > starts, FLOW_S)
-    await_controller(stage, counting)
+    await_controller(counting, keeper)
     return "killed the controller"
 
 
@@ -167,10 +170,14 @@ def hit(counting: Counting, executor: str, blow: Callable[[], object], what: str
     return what if sat else f"{what}, which held no instance"
 
 
-def await_controller(stage: Stage, counting: Counting) -> None:
-    """Until it has looked once more."""
-    seen = stage.engine.last
-    counting.settle(lambda: stage.engine.last is not seen, FLOW_S)
+def await_controller(counting: Counting, keeper: Keeper) -> None:
+    """Until this life of it has done a cycle and waits for the next."""
+
+    def waits() -> bool:
+        sign = last_sign(keeper.beat, keeper.process.pid)
+        return sign is not None and sign.doing == "waiting"
+
+    counting.settle(waits, FLOW_S)
 
 
 def resident_now(run: Run, keeper: Keeper) -> dict[str, float]:

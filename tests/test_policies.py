@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from barograph.controller import decide
 from barograph.forecast import BestOf, Trend
 from barograph.migrate.plan import Migrate
-from barograph.model import BadInput, Demand, MigrationMode, Operator, OperatorDemand
+from barograph.model import BadInput, Demand, Metrics, MigrationMode, Operator, OperatorDemand
 from barograph.policies import DEFAULT, POLICIES, learned, named, options_of, with_options, with_shares
 from barograph.scale import CpuShare, Fixed
-from tests.cycles import chain, remembered, seen, work
+from tests.cycles import WORD_COUNT, chain, nodes, remembered, seen, work
 
 ORDERED = (
     "even isolation r-storm t-storm offline online liu autoscale sps dps n-storm "
@@ -102,3 +103,16 @@ def test_fixed_shares_by_name() -> None:
     assert with_shares(named("liu"), {}) is named("liu")
     with pytest.raises(BadInput, match="liu has no fixed shares"):
         with_shares(named("liu"), {"t/a": 40.0})
+
+
+@pytest.mark.parametrize("lost", [("topologies",), ("nodes", "workers"), ("topologies", "nodes", "workers")])
+@pytest.mark.parametrize("name", POLICIES)
+def test_where_nothing_runs_or_no_node_is_there_nothing_is_decided(name: str, lost: tuple[str, ...]) -> None:
+    numbers = {"spout": work(100), "split": work(100), "count": work(100)}
+    full = seen(WORD_COUNT, numbers, cluster=nodes(2, 100.0, seats=8), at_s=10.0)
+    now = replace(full, at_s=20.0, metrics=Metrics(()), **dict.fromkeys(lost, ()))  # type: ignore[arg-type]  # by name
+    for past in ([], [remembered(full)]):
+        plan = decide(POLICIES[name], past, now).plan
+        assert (dict(plan.placement.slots), plan.rescales, plan.shares_pct, plan.cuts) == ({}, (), {}, ())
+        assert plan.version == now.version
+        assert any("nothing to decide" in r.why for r in plan.reasons)

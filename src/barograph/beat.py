@@ -68,7 +68,7 @@ class Keeper:
         patience: Callable[[float], float] = lambda s: s,
         env: dict[str, str] | None = None,
     ) -> None:
-        self._order, self._beat, self._log, self._patience, self._env = list(order), beat, log, patience, env
+        self._order, self.beat, self._log, self._patience, self._env = list(order), beat, log, patience, env
         self.said: list[str] = []
         self.starts = 0
         self._closed = threading.Event()
@@ -127,7 +127,7 @@ class Keeper:
 
     def _hangs(self) -> str | None:
         now_s = time.monotonic()
-        sign = last_sign(self._beat, self.process.pid)
+        sign = last_sign(self.beat, self.process.pid)
         if sign is None:
             silent_s, patience_s, doing = now_s - self._started_s, _FIRST_PATIENCE_S, "starting"
         else:

@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from barograph.model import Cycle, Reason, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, Snapshot
 from barograph.policies import Policy
 
 
 def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     """One turn, pure: the same history and snapshot always give the same plan. The outcome is not known yet."""
+    if not now.topologies or not now.nodes:  # a query between two lives, a cluster that is just being lost
+        why = Reason("cluster", "nothing to decide: " + ("no node is there" if now.topologies else "no topology runs"))
+        return Cycle(now, Forecast(()), Demand(()), Allotment(), Plan(version=now.version, reasons=(why,)))
     forecast = policy.forecaster(history, now, policy.horizon_cycles)
     demand = policy.scaler(history, now, forecast)
     allotment = policy.allotter(history, now, demand)

@@ -105,6 +105,20 @@ def test_a_writer_that_comes_back_marks_how_long_it_was_away(tmp_path: Path) -> 
     assert gaps(tmp_path) == []
 
 
+def test_a_plan_that_takes_long_leaves_no_hole(tmp_path: Path) -> None:
+    clock = Clock()
+    history = recorder(tmp_path, clock=clock)
+    first, second, third = decided(3)
+    history.record(first)
+    clock.now_s += 100.0  # it was observed in time, and recorded when its plan had been carried out
+    history.record(second)
+    assert gaps(tmp_path) == []
+    clock.now_s += 100.0
+    later = replace(third.snapshot, at_s=third.snapshot.at_s + 90.0)  # somebody looked and wrote nothing down
+    history.record(replace(third, snapshot=later))
+    assert gaps(tmp_path) == ["nothing was recorded for 110.0 s before entry 3"]
+
+
 def test_holes_that_are_not_marked_are_found(tmp_path: Path) -> None:
     clock = Clock()
     history = recorder(tmp_path, clock=clock)

@@ -70,18 +70,28 @@ def last_entry(folder: Path) -> Entry | None:
 
 
 def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
-    """Holes that are not marked: missing numbers, and pauses of more than so many cycles. One sentence each."""
+    """Holes that are not marked: missing numbers, and pauses of more than so many cycles. One sentence each.
+
+    An entry that tells of all the time since the one before leaves no hole, however long a plan took in between.
+    """
     found = []
     before: dict[str, Any] | None = None
-    for row in rows(folder, ("wall_ms", "kind", "cycle_s")):
+    for row in rows(folder, ("wall_ms", "kind", "cycle_s", "at_s")):
         if before is not None:
             if row["number"] != before["number"] + 1:
                 found.append(f"entries {before['number'] + 1} to {row['number'] - 1} are missing")
             pause_s = (row["wall_ms"] - before["wall_ms"]) / 1000.0
-            if row["kind"] == "cycle" == before["kind"] and pause_s > most_cycles * row["cycle_s"]:
+            both = row["kind"] == "cycle" == before["kind"]
+            if both and pause_s > most_cycles * row["cycle_s"] and not _follows(row, before):
                 found.append(f"nothing was recorded for {pause_s:.1f} s before entry {row['number']}")
         before = row
     return found
+
+
+def _follows(row: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Whether what it saw begins where the one before ended, by the clock of the engine that both looked at."""
+    begin_s, end_s = row["at_s"] - row["cycle_s"], before["at_s"]
+    return bool(row["at_s"] > end_s and begin_s - end_s < 0.1 * row["cycle_s"])
 
 
 def require_history(folder: Path) -> None:

@@ -122,7 +122,7 @@ def test_a_controller_that_dies_or_hangs_is_started_again_and_nobody_notices(sta
     with (
         stage.wordcount(rate=50, supervised=True) as counting,
         # A controller says itself how long a step may take; here it is not given quite so long.
-        keep(orders, tmp_path / "log", patience=lambda s: min(s, 30.0)) as keeper,
+        keep(orders, tmp_path / "log", patience=lambda s: min(s, 60.0)) as keeper,
     ):
         # Little to do, so that few nodes do; the others are let go of.
         until(lambda: bool(stage.engine.last and stage.engine.last.asleep), 150.0)
