@@ -24,7 +24,7 @@ def counting() -> Iterator[Counting]:
 
 
 class TestSparkKeepsTheContract(EngineContract):
-    modes = (MigrationMode.BOUNDARY, MigrationMode.CUT)
+    modes = (MigrationMode.BOUNDARY, MigrationMode.CUT, MigrationMode.WARM_CUT)
 
     @pytest.fixture
     def engine(self, counting: Counting) -> SparkEngine:
