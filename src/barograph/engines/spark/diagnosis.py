@@ -97,8 +97,8 @@ def give_up(deaths: Sequence[Death], limits: Limits) -> str:
 
 
 def wait_s(deaths: Sequence[Death], limits: Limits) -> float:
-    """How long to wait before the next life: not at all after the first death in a row."""
-    if len(deaths) <= 1:
+    """How long to wait before the next life: not at all after the first death in a row, nor after a lost machine."""
+    if len(deaths) <= 1 or deaths[-1].cause is Cause.LOST:
         return 0.0
     wait: float = limits.first_wait_s * 2 ** min(len(deaths) - 2, 30)
     return min(wait, limits.longest_wait_s)
