@@ -116,6 +116,7 @@ def past(*loads: float) -> list[Cycle]:
 MOMENTS = {  # loads before, now, waits
     "busy": ((20, 50, 100), world(95.0), MOVE, True),
     "quiet": ((20, 50, 100), world(40.0), MOVE, False),
+    "steady but for its first cycle": ((5, 100, 104, 98, 101), world(99.0), MOVE, False),
     "constant": ((100, 100, 100), world(100.0), MOVE, False),
     "too little is known": ((20, 100), world(40.0), MOVE, True),
     "nothing is known": ((), world(40.0), MOVE, True),

@@ -103,7 +103,8 @@ def capacity_rows_s(now: Snapshot, topology: str) -> float | None:
 class Quiet:
     """When a cut that is not urgent may fall.
 
-    calm_part: a load at or below this part of the recent loads' range is quiet. look_cycles: how many are recent.
+    calm_part: a load at or below this part of the recent loads' range, or their median, is quiet. look_cycles: how many
+    are recent.
     most_wait_s: after so long it falls anyway. 0 never waits. known_cycles: of a topology that was seen for fewer than
     so many, nobody knows what is quiet, nor what it will need: its cuts wait too. 0: they do not.
     """
@@ -164,7 +165,8 @@ def _waits(quiet: Quiet, history: Sequence[Cycle], cycle: Cycle, topology: str) 
         if len(loads) < _FEWEST:
             return None
         least, most = float(np.min(loads)), float(np.max(loads))
-        quiet_at = least + quiet.calm_part * (most - least)
+        # The median, so that one odd cycle does not make every other look busy.
+        quiet_at = max(least + quiet.calm_part * (most - least), float(np.median(loads)))
     waited_s = now.at_s - _waiting_since_s(history, topology, now.at_s)
     if here <= quiet_at or waited_s >= quiet.most_wait_s:
         return None
