@@ -142,7 +142,7 @@ def test_cuts_that_can_wait_fall_in_quiet_moments(case: str) -> None:
 def test_no_cut_waits_for_ever() -> None:
     history, fell_at_s = past(20, 50, 100), None
     for turn in range(12):
-        now = world(95.0, at_s=30.0 + 10 * turn)
+        now = world(95.0 + turn, at_s=30.0 + 10 * turn)  # busier all the time
         found = in_quiet_moments(Quiet(most_wait_s=60.0), history, remembered(now, plan=MOVE))
         if found.plan.cuts:
             fell_at_s = now.at_s
