@@ -61,6 +61,7 @@ def test_a_topology_without_a_node_rests_and_loses_nothing(stage: Stage) -> None
         assert counting.verdict().exact
 
 
+@pytest.mark.slow  # cuts that can wait do: minutes pass before all is where dps wants it
 def test_a_trigger_moves_a_node_from_one_topology_to_the_other(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,7 +76,7 @@ def test_a_trigger_moves_a_node_from_one_topology_to_the_other(
 
     with stage.wordcount("archive") as archive, stage.wordcount("event") as event:
         with stage.steered("dps", cycle_s=2.0, options={"mode": "cut"}):
-            event.settle(lambda: sorted(map(len, nodes().values())) == [1, 2])
+            event.settle(lambda: sorted(map(len, nodes().values())) == [1, 2], 240.0)
             assert not nodes()["archive"] & nodes()["event"], "nodes are not shared"
             (poor,) = (name for name, mine in nodes().items() if len(mine) == 1)
             assert main(["priority", "trigger", poor, "on", "--driver", "barograph stage"]) == 0
@@ -84,7 +85,7 @@ def test_a_trigger_moves_a_node_from_one_topology_to_the_other(
             assert [(name, phase) for _, name, phase in desk.passed] == [
                 (poor, p) for p in (Phase.DRAINING, Phase.RESCHEDULING, Phase.RESUMING, Phase.STEADY)
             ]
-            event.settle(lambda: len(nodes()[poor]) == 2 and not nodes()["archive"] & nodes()["event"])
+            event.settle(lambda: len(nodes()[poor]) == 2 and not nodes()["archive"] & nodes()["event"], 240.0)
             assert main(["priority", "list", "--format", "json"]) == 0
             rows = {r["topology"]: (r["level"], r["trigger"]) for r in json.loads(capsys.readouterr().out)}
             assert rows[poor] == (1, True) and {rows[n] for n in rows if n != poor} == {(2, False)}
