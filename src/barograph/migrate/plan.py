@@ -4,11 +4,23 @@ It decides order and mode, never places. Shares bite at once and need no cut; a 
 one, and all changes of a topology share it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from barograph.migrate.lend import with_borrowed
 from barograph.migrate.order import Step, steps
-from barograph.model import Demand, Instance, MigrationMode, Placement, Plan, Reason, Rescale, Slot, Snapshot
+from barograph.model import (
+    Demand,
+    Instance,
+    MigrationMode,
+    OperatorDemand,
+    Placement,
+    Plan,
+    Reason,
+    Rescale,
+    Slot,
+    Snapshot,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +100,18 @@ def _rescales(now: Snapshot, demand: Demand) -> tuple[Rescale, ...]:
 
 
 def _shares(demand: Demand) -> dict[Instance, float]:
-    if not demand.enforced:
-        return {}
-    return {
-        Instance(d.topology, d.operator, index): share
-        for d in demand.operators
-        for index, share in enumerate(d.shares_pct)
-    }
+    return _by_instance(demand, lambda d: d.shares_pct)
 
 
 def _ceilings(demand: Demand) -> dict[Instance, float]:
+    return _by_instance(demand, lambda d: d.ceilings_pct)
+
+
+def _by_instance(demand: Demand, of: Callable[[OperatorDemand], Sequence[float]]) -> dict[Instance, float]:
+    """Nothing where shares are not enforced."""
     if not demand.enforced:
         return {}
-    return {
-        Instance(d.topology, d.operator, index): limit
-        for d in demand.operators
-        for index, limit in enumerate(d.ceilings_pct)
-    }
+    return {Instance(d.topology, d.operator, index): pct for d in demand.operators for index, pct in enumerate(of(d))}
 
 
 def _why(order: tuple[Step, ...], changed: int) -> list[Reason]:

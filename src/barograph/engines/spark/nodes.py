@@ -53,13 +53,18 @@ def executors_of(run: Run, node: str) -> dict[str, Process]:
     """Executor id -> its process, of every application that has one on the node."""
     found = {}
     for process in marked(run.run_id, node):
-        try:
-            words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # ended meanwhile
-        if b"--executor-id" in words:
-            found[words[words.index(b"--executor-id") + 1].decode()] = process
+        if executor := option_of(process, "--executor-id"):
+            found[executor] = process
     return found
+
+
+def option_of(process: Process, name: str) -> str:
+    """What follows that word on its command line; empty where it is not there, or the process has ended meanwhile."""
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return words[words.index(name.encode()) + 1].decode() if name.encode() in words else ""
 
 
 def kill_executor(run: Run, node: str, executor: str | None = None) -> str:

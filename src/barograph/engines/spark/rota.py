@@ -10,11 +10,11 @@ import os
 import signal
 import threading
 from collections.abc import Iterable
-from pathlib import Path
 
 from barograph.engines.spark import runs
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.keeper import order_down, order_up, ordered_down
+from barograph.engines.spark.nodes import option_of
 from barograph.engines.spark.processes import kill_marked, marked, send, wait_gone
 from barograph.engines.spark.runs import Run
 
@@ -87,12 +87,5 @@ class Rota:
 
     def _others(self, run: Run, node: str) -> list[str]:
         """Applications besides this one that have an executor on the node."""
-        found = set()
-        for process in marked(run.run_id, node):
-            try:
-                words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue  # ended meanwhile
-            if b"--app-id" in words:
-                found.add(words[words.index(b"--app-id") + 1].decode())
-        return sorted(found - {self._application})
+        found = {option_of(process, "--app-id") for process in marked(run.run_id, node)}
+        return sorted(found - {self._application, ""})
