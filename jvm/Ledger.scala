@@ -34,6 +34,7 @@ object Ledger {
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
+  private val ColdMs = 20000L
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
@@ -77,7 +78,8 @@ object Ledger {
 
   /**
    * Gives every instance a seat: the one its orders name if it is there and free; else the one it had; else the
-   * executor with most room. Seats that other queries use in their present epoch are not free. An instance for which no seat is left gets no
+   * executor with most room, rather one that has been there for a while: on a new one code is loaded first, and the whole
+   * topology waits for it. Seats that other queries use in their present epoch are not free. An instance for which no seat is left gets no
    * preference, and Spark's own admission says what is missing.
    */
   def seat(topology: String, runId: String, epoch: Long, sketch: TopologySketch, context: SparkContext)
@@ -90,6 +92,10 @@ object Ledger {
       for (other <- epochs.values if other.topology != topology; s <- other.seated; left <- free.get(s.executor)) {
         free(s.executor) = left - 1
       }
+      val nowMs = System.currentTimeMillis()
+      val warm = live.filter(e => nowMs - e.sinceMs >= ColdMs).map(_.id).toSet
+      def roomiest(among: String => Boolean): Option[String] =
+        free.filter { case (id, left) => left > 0 && among(id) }.maxByOption(_._2).map(_._1)
       val wishes = sketch.instances.map(i => i -> pin.places.getOrElse(i, ""))
       val granted = wishes.map { case (i, wish) =>
         val ok = free.get(wish).exists(_ > 0)
@@ -103,7 +109,7 @@ object Ledger {
         val executor =
           if (given.nonEmpty) given
           else had.get((operator, index)).filter(e => free.get(e).exists(_ > 0))
-            .orElse(free.filter(_._2 > 0).maxByOption(_._2).map(_._1)).getOrElse("")
+            .orElse(roomiest(warm)).orElse(roomiest(_ => true)).getOrElse("")
         if (given.isEmpty && executor.nonEmpty) free(executor) -= 1
         Seated(operator, index, executor, wish, because)
       }

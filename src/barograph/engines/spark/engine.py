@@ -22,6 +22,9 @@ COMMIT_TIMEOUT_S = 120.0
 WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read after it
 # Between two epochs; who holds a topology there goes on much sooner.
 HOLD_S = 60.0
+COLD_S = 20.0  # the planner's own bound: a new executor first loads code, and everybody waits for it
+# Instances by operator that differ from the query's own, and who sits on which executor.
+Order = tuple[dict[str, int], list[tuple[str, int, str]]]
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
 
@@ -48,10 +51,31 @@ class SparkEngine(Eyes):
         self.commit_timeout_s = COMMIT_TIMEOUT_S  # how long apply() waits for an epoch to end
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
+        self._sent: dict[str, list[tuple[str, int, str]]] = {}  # by executor, as the planner was told
         self._keepers: dict[str, Keeper] = {}
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
         self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
+
+    def refresh(self) -> None:
+        with self._lock:
+            super().refresh()
+            self._bring_home()
+
+    def _bring_home(self) -> None:
+        """A slot whose executor was lost has another: who was to sit there does so again from the next epoch on, once the
+        new one has run for a while."""
+        cold = {e.id for e in self.sight.executors if time.time() * 1000 - e.since_ms < COLD_S * 1000}
+        for topology in self.sight.topologies:
+            places = self._places(self._ordered.get(topology, Placement()))
+            sent = self._sent.get(topology)
+            if sent is None or self._replacing or {e for _, _, e in places} <= {e for _, _, e in sent} | cold:
+                continue
+            self._send({topology: (dict(self._parallelism.get(topology, {})), places)}, ())
+
+    def _send(self, orders: Mapping[str, Order], cut: Iterable[str]) -> dict[str, int]:
+        self._sent.update({topology: places for topology, (_, places) in orders.items()})
+        return self._bridge.order(orders, cut)
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one; none while workers are being replaced."""
@@ -66,7 +90,7 @@ class SparkEngine(Eyes):
             self.refresh()
             self._parallelism[topology.name] = dict(parallelism)
             self._ordered[topology.name] = placement
-            self._bridge.order({topology.name: (dict(parallelism), self._places(placement))}, ())
+            self._send({topology.name: (dict(parallelism), self._places(placement))}, ())
 
     def orders(self, topology: str) -> tuple[Placement, dict[str, int]]:
         """What was last ordered of a topology: who sits where, and the operators that were rescaled."""
@@ -110,7 +134,7 @@ class SparkEngine(Eyes):
                 return Outcome(done=tuple(done))
             leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
-            ending = self._bridge.order(orders, cut - set(turns))
+            ending = self._send(orders, cut - set(turns))
         # Outside the lock: others may look while this waits.
         problems = {t: keeper.repartition(count) for t, (keeper, count) in turns.items()}
         if leaving:
@@ -193,7 +217,7 @@ class SparkEngine(Eyes):
                 self.refresh()
             with self._lock:
                 orders = {t: (dict(self._parallelism.get(t, {})), self._places(self._ordered[t])) for t in topologies}
-                self._bridge.order(orders, ())
+                self._send(orders, ())
         finally:
             self._replacing = False
         while not all(
@@ -211,9 +235,7 @@ class SparkEngine(Eyes):
             self.holds_version = max(self.holds_version, plan.version or 0)
             return self.gates.rest(rests)
 
-    def _orders(
-        self, plan: Plan, now: Snapshot
-    ) -> tuple[dict[str, tuple[dict[str, int], list[tuple[str, int, str]]]], list[str]]:
+    def _orders(self, plan: Plan, now: Snapshot) -> tuple[dict[str, Order], list[str]]:
         """Orders for each topology that changes, and what they do in words."""
         orders = {}
         done: list[str] = []

@@ -22,14 +22,16 @@ from barograph.engines.spark.diagnosis import BUG, Death, Limits, diagnose, give
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.kept_checkpoint import checkpoint_of, require_kept_checkpoint
 from barograph.engines.spark.replayed import Replayed, replayed
+from barograph.engines.spark.splitting import split_state
 from barograph.model import BadInput
 
 Build = Callable[[], DataStreamWriter]
 _DIED = "died: "
 _LOOK_S = 0.05
+_UP_LOOK_S = 0.2  # to look costs CPU that the instances need to start
+_PROVEN_S = 10.0  # who ran for so long is started again first and diagnosed then
 _FORGET_S = 5.0  # the driver drops a dead executor within moments of noticing; longer than this it is not waited for
 _PROGRESS_KEPT = 100
-_REPARTITION_TRIES = 4
 # How Spark refuses to start a query whose state was being repartitioned when the driver died.
 _UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
@@ -80,6 +82,8 @@ class Supervised:
         require_kept_checkpoint(self._query)
         self._done_by = self._committed()
         self._needed = 0
+        self._up_since_s = float("inf")
+        self._refused: PySparkException | BadInput | None = None
         self._wish: _Wish | None = None
         self._wishing = threading.Lock()
         self.gave_up_because = ""
@@ -247,11 +251,10 @@ class Supervised:
         while not end:
             end = self._engine.await_end(self._query, 1.0)
             if end and (wish := self._wish) is not None and not self._stopping.is_set():
-                end = self._turned(wish) if not end.startswith(_DIED) else self._crossed(wish, end)
-        return end
-
-    def _crossed(self, wish: _Wish, end: str) -> str:
-        wish.grant("it died while its epoch was being ended, and goes on as it was")
+                if end.startswith(_DIED):
+                    wish.grant("it died while its epoch was being ended, and goes on as it was")
+                else:
+                    end = self._turned(wish)
         return end
 
     def _turned(self, wish: _Wish) -> str:
@@ -278,29 +281,18 @@ class Supervised:
         return end
 
     def _repartitioned(self, checkpoint: str, count: int) -> str:
-        """Empty when the state is split over so many instances; else why not, and it is split as before."""
         self.doing = f"splitting its state over {count} instances"
-        why = self._engine.repartition(checkpoint, count)
-        tries = 1
-        while why and tries < _REPARTITION_TRIES and self._engine.unfinished_repartition(checkpoint):
-            # An executor that dies meanwhile fails the work; what was begun can be begun again.
-            if self._stopping.wait(_LOOK_S * 2**tries):
-                break
-            tries += 1
-            why = self._engine.repartition(checkpoint, count)
-        if why:
-            undone = self._engine.undo_repartition(checkpoint)
-            why += f"; it could not be undone: {undone}" if undone else "; the query goes on as it was"
-        return why
+        return split_state(self._engine, checkpoint, count, self._stopping.wait)
 
     def _await_up(self) -> str:
         """Until every instance of this life runs; how the life ended if it ended before."""
-        look_s = _LOOK_S
+        look_s = _UP_LOOK_S
         while not self._is_up():
             if end := self._engine.await_end(self._query, look_s):
                 return end
             look_s = min(1.0, 1.1 * look_s)  # what takes long needs no quick eye
         self._up.set()
+        self._up_since_s = time.monotonic()
         self.doing = "running"
         self._make_spare()
         return ""
@@ -315,12 +307,24 @@ class Supervised:
 
     def _next_life(self, end: str) -> str:
         """Find out why a life ended, begin the next, and live it: how that one ends. Until then every step counts."""
-        died, at_ms, dead = time.monotonic(), int(time.time() * 1000), self._query
+        died, at_ms, dead, began_with = time.monotonic(), int(time.time() * 1000), self._query, self._began_with
+        proven, self._up_since_s = died - self._up_since_s >= _PROVEN_S, float("inf")
         self._up.clear()
-        self.doing = "finding out why it died"
         text, starting, error = end.removeprefix(_DIED), False, None
-        while True:
-            death = self._diagnose(text, died, str(dead.runId), starting)
+        if proven and _UNFINISHED not in text:
+            self.doing = "starting again"
+            if not self._await_room() or not self._tried(dead):
+                return ""
+            death = self._diagnose(text, died, str(dead.runId), began_with)
+            if self._refused is not None:
+                text, starting, error = str(self._refused), True, self._refused
+            elif why := give_up(self._deaths, self._limits):
+                self._query.stop()
+                self._give_up(dead.exception() or RuntimeError(text), why)
+                return ""
+        while self._query is dead:
+            self.doing = "finding out why it died"
+            death = self._diagnose(text, died, str(dead.runId), began_with, starting)
             if why := give_up(self._deaths, self._limits):
                 self._give_up(error or dead.exception() or RuntimeError(text), why)
                 return ""
@@ -330,16 +334,10 @@ class Supervised:
             if _UNFINISHED in text:
                 root = checkpoint_of(dead)
                 self._repartitioned(root, self._engine.unfinished_repartition(root))
-            with self._lock:
-                if self._stopping.is_set():
-                    return ""
-                self._began_with = self._engine.living()[0]
-                try:
-                    self._query = self._begin()
-                    self._progress.extend(dead.recentProgress)
-                    break
-                except (PySparkException, BadInput) as refused:
-                    text, starting, error = str(refused), True, refused
+            if not self._tried(dead):
+                return ""
+            if self._refused is not None:
+                text, starting, error = str(self._refused), True, self._refused
         end = self._await_up()
         # By now the last reports of the dead life are in.
         rows = replayed(self._engine, self.topology, str(dead.runId))
@@ -347,9 +345,24 @@ class Supervised:
             self._restarts.append(Restart(at_ms, death.text, rows.epoch, time.monotonic() - died, rows))
         return end or self._live()
 
-    def _diagnose(self, text: str, died: float, dead_run: str, starting: bool) -> Death:
+    def _tried(self, dead: StreamingQuery) -> bool:
+        """Begin the next life, or keep why Spark refused it; False when the query is being stopped."""
+        with self._lock:
+            if self._stopping.is_set():
+                return False
+            self._began_with, self._refused = self._engine.living()[0], None
+            try:
+                self._query = self._begin()
+                self._progress.extend(dead.recentProgress)
+            except (PySparkException, BadInput) as refused:
+                self._refused = refused
+            return True
+
+    def _diagnose(
+        self, text: str, died: float, dead_run: str, began_with: tuple[str, ...], starting: bool = False
+    ) -> Death:
         living = set(self._engine.living()[0])
-        lost = [self._engine.where(e) for e in self._began_with if e not in living]
+        lost = [self._engine.where(e) for e in began_with if e not in living]
         self._engine.refresh()
         epochs = [e.epoch for e in self._engine.epochs(self.topology) if e.run == dead_run and e.planned_ms > 0]
         death = diagnose(text, died, max(epochs, default=None), lost, starting)

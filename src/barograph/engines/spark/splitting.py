@@ -1,0 +1,37 @@
+"""Split the state of a stopped query over another number of instances, or leave it as it was. It starts nothing."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+TRIES = 4
+FIRST_WAIT_S = 0.1
+
+
+class Splits(Protocol):
+    """What an engine offers for it; each answers empty when done, else why not."""
+
+    def repartition(self, checkpoint: str, count: int) -> str: ...
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        """How many instances one that was begun was to give; 0 where there is none."""
+        ...
+
+    def undo_repartition(self, checkpoint: str) -> str: ...
+
+
+def split_state(engine: Splits, checkpoint: str, count: int, stopping: Callable[[float], bool]) -> str:
+    """Empty when the state is split over so many instances; else why not, and it is split as before.
+
+    stopping: waits so many seconds and says whether everything is to end."""
+    why = engine.repartition(checkpoint, count)
+    tries = 1
+    while why and tries < TRIES and engine.unfinished_repartition(checkpoint):
+        # An executor that dies meanwhile fails the work; what was begun can be begun again.
+        if stopping(FIRST_WAIT_S * 2**tries):
+            break
+        tries += 1
+        why = engine.repartition(checkpoint, count)
+    if why:
+        undone = engine.undo_repartition(checkpoint)
+        why += f"; it could not be undone: {undone}" if undone else "; the query goes on as it was"
+    return why
