@@ -34,11 +34,12 @@ object Ledger {
   private var ordersVersion = 0L
   // A bound for an application nobody observes.
   private val PlannedKept = 10000
-  private val ColdMs = 20000L
+  private val firstUsedMs = mutable.Map[String, Long]() // executor -> when an instance was first seated there
+  private val ColdMs = 5000L
 
   /** A new application in the same process: nothing of an earlier one holds. */
   def reset(): Unit = synchronized {
-    Seq(orders, pinned, epochs, executors, cuts, cutRuns, holds, lengths).foreach(_.clear())
+    Seq(orders, pinned, epochs, executors, firstUsedMs, cuts, cutRuns, holds, lengths).foreach(_.clear())
     resting.clear()
     planned.clear()
     ordersVersion += 1
@@ -47,7 +48,10 @@ object Ledger {
   // --- executors ---
 
   def executorAdded(executor: ExecutorSeats): Unit = synchronized { executors(executor.id) = executor }
-  def executorRemoved(id: String): Unit = synchronized { executors -= id }
+  def executorRemoved(id: String): Unit = synchronized {
+    executors -= id
+    firstUsedMs -= id
+  }
   def liveExecutors(context: SparkContext): Seq[ExecutorSeats] = {
     val live = SparkInternals.liveExecutors(context)
     synchronized { executors.values.filter(e => live(e.id)).toSeq.sortBy(e => (e.id.length, e.id)) }
@@ -78,9 +82,9 @@ object Ledger {
 
   /**
    * Gives every instance a seat: the one its orders name if it is there and free; else the one it had; else the
-   * executor with most room, rather one that has been there for a while: on a new one code is loaded first, and the whole
-   * topology waits for it. Seats that other queries use in their present epoch are not free. An instance for which no seat is left gets no
-   * preference, and Spark's own admission says what is missing.
+   * executor with most room, rather one where instances have run before: on a new one code is loaded first, and the
+   * whole topology waits for it. Seats that other queries use in their present epoch are not free. An instance for which
+   * no seat is left gets no preference, and Spark's own admission says what is missing.
    */
   def seat(topology: String, runId: String, epoch: Long, sketch: TopologySketch, context: SparkContext)
       : Map[String, Seq[String]] = {
@@ -93,7 +97,7 @@ object Ledger {
         free(s.executor) = left - 1
       }
       val nowMs = System.currentTimeMillis()
-      val warm = live.filter(e => nowMs - e.sinceMs >= ColdMs).map(_.id).toSet
+      val warm = live.map(_.id).filter(firstUsedMs.get(_).exists(nowMs - _ >= ColdMs)).toSet
       def roomiest(among: String => Boolean): Option[String] =
         free.filter { case (id, left) => left > 0 && among(id) }.maxByOption(_._2).map(_._1)
       val wishes = sketch.instances.map(i => i -> pin.places.getOrElse(i, ""))
@@ -115,6 +119,7 @@ object Ledger {
       }
       val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)
       epochs(topology) = begun
+      seated.map(_.executor).filter(_.nonEmpty).foreach(firstUsedMs.getOrElseUpdate(_, nowMs))
       planned.enqueue(begun)
       while (planned.size > PlannedKept) planned.dequeue()
       notifyAll()

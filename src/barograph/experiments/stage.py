@@ -147,7 +147,8 @@ class Counting:
     checkpoint: Path
     output_before: int
 
-    def settle(self, condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    def settle(self, condition: Callable[[], bool], timeout_s: float = 60.0, look_s: float = 0.1) -> None:
+        """Looking costs the driver CPU: who measures what it does meanwhile looks less often."""
         deadline = time.monotonic() + timeout_s
         while True:
             require_alive(self.query)
@@ -156,7 +157,7 @@ class Counting:
                 return
             if time.monotonic() > deadline:
                 raise TimeoutError("what was waited for did not come about")
-            time.sleep(0.1)
+            time.sleep(look_s)
 
     def epoch(self) -> int:
         require_alive(self.query)

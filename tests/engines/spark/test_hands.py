@@ -279,10 +279,12 @@ def test_a_share_bites_at_once_and_in_the_next_epochs(stage: Stage) -> None:
         who = Instance("shared", "split", 0)
 
         def cpu_pct() -> float:
-            """Over some seconds, by the thread's own clock as the engine tells it."""
-            stage.engine.observe()
+            """Over some seconds, by the thread's own clock as the engine tells it: not sooner than the reports, one a
+            second, of what it used before."""
             start = time.monotonic()
-            counting.settle(lambda: time.monotonic() > start + 3.0)
+            counting.settle(lambda: time.monotonic() > start + 1.5)
+            stage.engine.observe()
+            counting.settle(lambda: time.monotonic() > start + 4.5)
             seen = stage.engine.observe()
             return 100 * seen.metrics.row(who).cpu_s / seen.cycle_s
 

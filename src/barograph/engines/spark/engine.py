@@ -3,6 +3,7 @@
 It decides nothing. A plan is checked against the cluster as it is now and refused whole if anything in it cannot be.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -22,7 +23,7 @@ COMMIT_TIMEOUT_S = 120.0
 WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read after it
 # Between two epochs; who holds a topology there goes on much sooner.
 HOLD_S = 60.0
-COLD_S = 20.0  # the planner's own bound: a new executor first loads code, and everybody waits for it
+COLD_S = 20.0  # of a new executor: its own start is over by then
 # Instances by operator that differ from the query's own, and who sits on which executor.
 Order = tuple[dict[str, int], list[tuple[str, int, str]]]
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
@@ -52,6 +53,7 @@ class SparkEngine(Eyes):
         self._parallelism: dict[str, dict[str, int]] = {}
         self._ordered: dict[str, Placement] = {}
         self._sent: dict[str, list[tuple[str, int, str]]] = {}  # by executor, as the planner was told
+        self._warmed: set[str] = set()  # new executors that were made ready for who comes home to them
         self._keepers: dict[str, Keeper] = {}
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
@@ -63,15 +65,25 @@ class SparkEngine(Eyes):
             self._bring_home()
 
     def _bring_home(self) -> None:
-        """A slot whose executor was lost has another: who was to sit there does so again from the next epoch on, once the
-        new one has run for a while."""
-        cold = {e.id for e in self.sight.executors if time.time() * 1000 - e.since_ms < COLD_S * 1000}
+        """A slot whose executor was lost has another: who was to sit there does so again from the next epoch on, once
+        the new one has run for a while."""
+        new = {e.id for e in self.sight.executors if time.time() * 1000 - e.since_ms < COLD_S * 1000}
         for topology in self.sight.topologies:
             places = self._places(self._ordered.get(topology, Placement()))
-            sent = self._sent.get(topology)
-            if sent is None or self._replacing or {e for _, _, e in places} <= {e for _, _, e in sent} | cold:
+            awaited = {e for _, _, e in places} - {e for _, _, e in self._sent.get(topology, places)}
+            if not awaited or self._replacing:
                 continue
-            self._send({topology: (dict(self._parallelism.get(topology, {})), places)}, ())
+            if awaited <= new:
+                self._warm_ahead(topology, [(index, e) for _, index, e in places if e in awaited - self._warmed])
+            else:
+                self._send({topology: (dict(self._parallelism.get(topology, {})), places)}, ())
+
+    def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:
+        """A new executor's first work loads much code: better now than when a whole epoch waits for it."""
+        self._warmed |= {e for _, e in moves}
+        if moves:
+            args = (topology, moves, COLD_S)
+            threading.Thread(target=self._bridge.warm, args=args, name="barograph-warm", daemon=True).start()
 
     def _send(self, orders: Mapping[str, Order], cut: Iterable[str]) -> dict[str, int]:
         self._sent.update({topology: places for topology, (_, places) in orders.items()})
@@ -249,6 +261,7 @@ class SparkEngine(Eyes):
             moved = [i for i in wanted if i in now.placement and wanted[i] != now.placement[i]]
             scaled = [o for o in after.operators if o.parallelism != topology.operator(o.name).parallelism]
             if not moved and not scaled:
+                self._confirm(topology.name, plan.placement)
                 continue
             parallelism = self._parallelism.setdefault(topology.name, {})
             parallelism.update({o.name: o.parallelism for o in scaled if not o.stateful})
@@ -260,6 +273,14 @@ class SparkEngine(Eyes):
                 for o in scaled
             ]
         return orders, done
+
+    def _confirm(self, topology: str, placement: Placement) -> None:
+        """Who is told to sit where it sits comes back there after a failure. Nothing is cut for it."""
+        before = self._ordered.get(topology, Placement())
+        after = Placement({**before.slots, **{i: s for i, s in placement.slots.items() if i.topology == topology}})
+        if after != before:
+            self._ordered[topology] = after
+            self._send({topology: (dict(self._parallelism.get(topology, {})), self._places(after))}, ())
 
     def _share(self, plan: Plan) -> list[str]:
         """Shares change at once, without a cut; the threads of the next epoch get them as they come."""

@@ -1,6 +1,8 @@
 """Split the state of a stopped query over another number of instances, or leave it as it was. It starts nothing."""
 
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
 
 TRIES = 4
@@ -17,6 +19,19 @@ class Splits(Protocol):
         ...
 
     def undo_repartition(self, checkpoint: str) -> str: ...
+
+
+@dataclass(slots=True)
+class Wish:
+    """Somebody wants the query stopped, its state split over count instances (None: left as it is), and started."""
+
+    count: int | None
+    done: threading.Event = field(default_factory=threading.Event)
+    problem: str = ""
+
+    def grant(self, problem: str = "") -> None:
+        self.problem = problem
+        self.done.set()
 
 
 def split_state(engine: Splits, checkpoint: str, count: int, stopping: Callable[[float], bool]) -> str:

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -22,7 +22,7 @@ from barograph.engines.spark.diagnosis import BUG, Death, Limits, diagnose, give
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.kept_checkpoint import checkpoint_of, require_kept_checkpoint
 from barograph.engines.spark.replayed import Replayed, replayed
-from barograph.engines.spark.splitting import split_state
+from barograph.engines.spark.splitting import Wish, split_state
 from barograph.model import BadInput
 
 Build = Callable[[], DataStreamWriter]
@@ -48,19 +48,6 @@ class Restart:
     rows: Replayed
 
 
-@dataclass(slots=True)
-class _Wish:
-    """Somebody wants the query stopped, its state split over count instances (None: left as it is), and started."""
-
-    count: int | None
-    done: threading.Event = field(default_factory=threading.Event)
-    problem: str = ""
-
-    def grant(self, problem: str = "") -> None:
-        self.problem = problem
-        self.done.set()
-
-
 class Supervised:
     """A query that survives. Like Spark's StreamingQuery, but of all its lives: see ``Supervisor.start``."""
 
@@ -84,7 +71,7 @@ class Supervised:
         self._needed = 0
         self._up_since_s = float("inf")
         self._refused: PySparkException | BadInput | None = None
-        self._wish: _Wish | None = None
+        self._wish: Wish | None = None
         self._wishing = threading.Lock()
         self.gave_up_because = ""
         self.doing = "running"
@@ -186,7 +173,7 @@ class Supervised:
         with self._wishing:
             if not self._up.is_set():
                 return f"it does not run just now: {self.doing}"
-            wish, before = _Wish(count), self.runId
+            wish, before = Wish(count), self.runId
             self._wish = wish
             try:
                 if not self._engine.hold(self.topology):
@@ -257,7 +244,7 @@ class Supervised:
                     end = self._turned(wish)
         return end
 
-    def _turned(self, wish: _Wish) -> str:
+    def _turned(self, wish: Wish) -> str:
         """It was stopped to be started again: repartition, and the next life. How that one ended if it already has."""
         self._up.clear()
         stopped, problem = self._query, ""
