@@ -9,11 +9,9 @@ Bar: ``cut`` of 16 stateless instances at most 1.3 times that of one.
 ``restart-app`` is measured by whole runs: the application is ended and another one goes on from the checkpoint.
 """
 
-import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -28,6 +26,7 @@ from barograph.model import Instance, MigrationMode, Placement, Plan, Slot
 from barograph.workloads.lines import LineShape
 from barograph.workloads.truth import truth_by_spark
 from bench._figures import Bar, figures, finish
+from bench._whole_run import is_exact, whole_run
 from bench.boundary import gap_around
 
 REPEATS = int(os.environ.get("BENCH_REPEATS", "2"))
@@ -175,19 +174,14 @@ def restart_app() -> tuple[dict[str, object], bool]:
     exact = True
     for size in (1, 16):
         moves = [word for i in range(size) for word in ("--at", f"20:move split/{i}=node-{i % 3 + 1}")]
-        order = [
-            sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--seconds", "60", "--load",
-            f"constant {RATE}", "--parallelism", "source=2,split=16,count=2", "--node-cpu", "0.66", "--migration",
-            "restart-app", "--format", "json", *moves,
-        ]  # fmt: skip
-        done = subprocess.run(order, capture_output=True, text=True, timeout=400, check=False)
-        try:
-            report = json.loads(done.stdout)
-        except json.JSONDecodeError:
-            say(done.stderr[-2000:])
+        report, said = whole_run(
+            "--seconds", "60", "--load", f"constant {RATE}", "--parallelism", "source=2,split=16,count=2",
+            "--node-cpu", "0.66", "--migration", "restart-app", *moves,
+        )  # fmt: skip
+        if report is None:
+            say(said)
             return {**found, f"{size}": "it failed"}, False
-        rows = report["rows"]
-        exact = exact and rows["lost"] == 0 and rows["counted_twice"] == 0 and report["lines"]["undrained"] == 0
+        exact = exact and is_exact(report)
         found[f"{size}"] = {"pause_s": report["longest_pause_s"]}
         say(f"restart-app M={size}: pause {report['longest_pause_s']:.2f} s")
     return found, exact

@@ -7,10 +7,8 @@ instance runs) and ``first_row``. ``kills``: each with what was killed, ``after_
 and ``exact``. Bars: median pause 1.5 s with 12,000 keys; every kill exact.
 """
 
-import json
 import random
 import statistics
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +19,7 @@ from barograph.experiments.warm import warm_up
 from barograph.model import Outcome, Plan, Rescale
 from barograph.workloads.lines import LineShape
 from bench._figures import Bar, figures, finish
+from bench._whole_run import is_exact, whole_run
 from bench.boundary import gap_around
 
 KEYS = 12_000
@@ -133,20 +132,14 @@ def executor_kill(stage: Stage, draw: random.Random) -> dict[str, object]:
 def driver_kill(draw: random.Random) -> dict[str, object]:
     """The driver dies at a random moment of a rescale; the run starts it again."""
     after_s = draw.uniform(0.0, 1.5)
-    order = [
-        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--seconds", "40", "--load", f"constant {RATE}",
-        "--parallelism", "count=2", "--at", "15:scale count=4", "--at", f"{15 + after_s:.3f}:kill driver",
-        "--format", "json",
-    ]  # fmt: skip
-    done = subprocess.run(order, capture_output=True, text=True, timeout=300, check=False)
-    try:
-        report = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        say(done.stderr[-2000:])
-        return {"killed": "driver", "after_s": round(after_s, 3), "exact": False, "said": done.stderr[-300:]}
-    rows, lines = report["rows"], report["lines"]
-    exact = rows["lost"] == 0 and rows["counted_twice"] == 0 and lines["undrained"] == 0 and rows["due"] > 0
+    report, said = whole_run(
+        "--seconds", "40", "--load", f"constant {RATE}", "--parallelism", "count=2",
+        "--at", "15:scale count=4", "--at", f"{15 + after_s:.3f}:kill driver",
+    )  # fmt: skip
+    if report is None:
+        say(said)
+        return {"killed": "driver", "after_s": round(after_s, 3), "exact": False, "said": said[-300:]}
     said = "; ".join(f"{a['action']}: {a['reason'] or 'done'}" for a in report["actions"])
-    found = {"killed": "driver", "after_s": round(after_s, 3), "exact": exact, "said": said}
+    found = {"killed": "driver", "after_s": round(after_s, 3), "exact": is_exact(report), "said": said}
     say(str(found))
     return found

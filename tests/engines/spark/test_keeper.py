@@ -111,6 +111,21 @@ def test_a_killed_node_comes_back(stage: Stage, capsys: pytest.CaptureFixture[st
         assert verdict.exact, verdict
 
 
+@pytest.mark.slow  # a new executor has to settle first
+def test_who_was_told_to_sit_somewhere_comes_home(stage: Stage) -> None:
+    with stage.wordcount(epoch_s=5.0, supervised=True) as counting:
+        home = stage.engine.observe().placement
+        assert stage.engine.apply(Plan(home)) == Outcome()  # everybody is there already
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert stage.engine.observe().placement != home
+        counting.settle(lambda: stage.engine.observe().placement == home, 120.0, look_s=0.5)
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
 def during(stage: Stage, plan: Plan, blow: Callable[[], object]) -> Outcome:
     """Strike while the plan is being carried out."""
     found: list[Outcome] = []
