@@ -10,27 +10,39 @@ import org.apache.hadoop.io.IOUtils
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.barograph.SqlInternals
+import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator
+import org.apache.spark.sql.execution.WholeStageCodegenExec
+import org.apache.spark.sql.execution.streaming.state.RocksDBLoader
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Before instances move: each target executor reads what the moved instance's state is made of, so that its files are near and
- * the code that reads them is warm. A second live copy of the state itself cannot be had: Spark's state coordinator knows one
- * place for each store, and tells the one before to unload it while its task still writes.
+ * Before instances move: each target executor compiles the topology's generated code, loads the library that keeps state,
+ * and reads what the moved instance's state is made of, so that its files are near. A second live copy of the state itself
+ * cannot be had: Spark's state coordinator knows one place for each store, and tells the one before to unload it while its
+ * task still writes.
  */
 object Warm {
   /** moves: (instance number, executor that it moves to). Waits for it no longer than the time; what is late is given up. */
   def targets(session: SparkSession, topology: String, moves: Seq[(Int, String)], timeoutMs: Long): Boolean = {
     val context = SparkInternals.context(session)
-    val root = SparkInternals.activeQueries(session)
-      .find(q => topology == q.name || topology == s"query-${q.id.toString.take(8)}").map(_.resolvedCheckpointRoot)
+    val query = SparkInternals.activeQueries(session)
+      .find(q => topology == q.name || topology == s"query-${q.id.toString.take(8)}")
     val hosts = Ledger.liveExecutors(context).map(e => e.id -> e.host).toMap
     val work = moves.collect { case (index, executor) if hosts.contains(executor) =>
       (index, Seq(s"executor_${hosts(executor)}_$executor"))
     }
-    root.filter(_ => work.nonEmpty).forall { folder =>
+    query.filter(_ => work.nonEmpty).forall { running =>
+      val folder = running.resolvedCheckpointRoot
+      val code = Option(running.lastExecution).toSeq.flatMap(_.executedPlan.collect {
+        case stage: WholeStageCodegenExec => Try(stage.doCodeGen()._2).toOption
+      }.flatten)
       val hadoop = new SerializableConfiguration(SqlInternals.hadoopConf(session))
       val rdd = context.makeRDD(work)
-      val job = rdd.foreachPartitionAsync(_.foreach(index => read(new Path(folder), index, hadoop)))
+      val job = rdd.foreachPartitionAsync { indices =>
+        // An executor keeps what it has compiled; the instance that comes finds it there.
+        code.foreach(source => Try(CodeGenerator.compile(source)))
+        indices.foreach(index => read(new Path(folder), index, hadoop))
+      }
       val done = Try(job.ready(Duration(timeoutMs, TimeUnit.MILLISECONDS))(null)).isSuccess
       if (!done) job.cancel()
       done
@@ -41,6 +53,7 @@ object Warm {
     val state = new Path(root, "state")
     val fs = state.getFileSystem(hadoop.value)
     if (fs.exists(state)) {
+      Try(RocksDBLoader.loadLibrary())
       fs.listStatus(state).map(o => new Path(o.getPath, index.toString)).filter(fs.exists).foreach(readAll(fs, _))
     }
   }

@@ -12,6 +12,9 @@ from barograph.engines.spark.wire import EdgeSeen, Executor, Life, OperatorSeen,
 from barograph.model import Edge, Grouping, Instance, Operator, Topology
 
 EPOCHS_KEPT = 300
+# Of a topology with many instances fewer, so that a driver that is watched does not grow for hours.
+SEATS_KEPT = 12_000
+FEWEST_EPOCHS_KEPT = 4
 
 
 @dataclass(slots=True)
@@ -64,8 +67,10 @@ class Sight:
         epochs = self.epochs.setdefault(topology, OrderedDict())
         found = epochs.get((run, number))
         if found is None:
+            seats = max((len(e.seated) for e in epochs.values()), default=0)
+            kept = max(FEWEST_EPOCHS_KEPT, min(EPOCHS_KEPT, SEATS_KEPT // max(1, seats)))
             found = epochs[(run, number)] = EpochSeen(run, number, 0, 0)
-            if len(epochs) > EPOCHS_KEPT:
+            while len(epochs) > kept:
                 epochs.popitem(last=False)
         return found
 

@@ -7,6 +7,7 @@ import json
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from sys import intern
 from types import MappingProxyType
 from typing import Any
 
@@ -260,17 +261,18 @@ def read_seen(message: bytes) -> Seen:
             for r in tables["operators"]
         ),
         edges=tuple(EdgeSeen(r["topology"], r["source"], r["target"], r["grouping"]) for r in tables["edges"]),
+        # Kept for many epochs, and the same few words in all of them.
         seated=tuple(
             Seated(
-                r["topology"], r["run"], r["epoch"], r["orders"], r["planned_ms"], r["operator"], r["instance"],
-                r["executor"], r["wanted"], r["because"],
+                intern(r["topology"]), intern(r["run"]), r["epoch"], r["orders"], r["planned_ms"],
+                intern(r["operator"]), r["instance"], intern(r["executor"]), intern(r["wanted"]), intern(r["because"]),
             )
             for r in tables["seated"]
         ),
         lives=tuple(
             Life(
-                r["topology"], r["run"], r["epoch"], r["operator"], r["instance"], r["executor"], r["pid"], r["tid"],
-                r["started_ms"], r["ended_ms"], r["rows_read"],
+                intern(r["topology"]), intern(r["run"]), r["epoch"], intern(r["operator"]), r["instance"],
+                intern(r["executor"]), r["pid"], r["tid"], r["started_ms"], r["ended_ms"], r["rows_read"],
             )
             for r in tables["lives"]
         ),
