@@ -1,11 +1,14 @@
 """Online placement: worked numbers of traffic.md."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from barograph.model import Instance, Node, Placement, Slot
+from barograph.model import Demand, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
 from barograph.place.measure import traffic_between
 from barograph.place.online import Online
+from tests.cycles import workers_on
 from tests.place.worked import ALL, farm, groups, sets, six, world
 
 
@@ -67,3 +70,15 @@ def test_load_counts_in_hertz() -> None:
     assert sorted(len(held) for held in placement.by_slot().values()) == [1, 2]
     assert len({s.node for s in placement.slots.values()}) == 2
     assert np.isclose(sum(i.topology == "t" for i in placement), 3)
+
+
+def test_a_group_that_fits_no_worker_of_its_node_goes_where_one_holds_it_whole() -> None:
+    """At once, and not after its instances were seated apart for a cycle."""
+    nodes = (Node("n0", 50, slots=2, seats=2), Node("n1", 50, seats=1), Node("n2", 50, seats=1))
+    pair = Topology("pair", (Operator("o", 2, source=True),), (), workers=1, level=2)
+    first = Topology("first", (Operator("o", 1, source=True, cpu_pct=1),), (), level=1)
+    now = Snapshot(0, 1, nodes, (pair, first), workers_on(nodes), shared_workers=True)
+    demand = Demand((OperatorDemand("pair", "o", 2, (0.0, 0.0)), OperatorDemand("first", "o", 1, (1.0,))))
+    placement = Online()(now, demand, ALL).placement
+    assert len(set(placement.of_topology("pair").slots.values())) == 1
+    assert Online()(replace(now, placement=placement), demand, ALL).placement == placement

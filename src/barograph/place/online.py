@@ -8,7 +8,7 @@ resemble most.
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from barograph.place.measure import crossing
 from barograph.place.pairing import Bins, Part, falling
 from barograph.place.spread import OpenSlots, keep_where_possible, most_per_worker
 from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_workers
+
+MOST_TURNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,18 @@ class Online:
         left_mhz = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
         group, traffic = self._into_workers(crew, load, workers, seats, float(left_mhz[nodes].max()))
         on_node = self._onto_nodes(group, traffic, load, nodes, slots, board, held_mhz)
-        on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
-        where = _into_slots(board, crew, group, on_node, slots)
-        if board.shared:
+        where = crew.present
+        for _ in range(MOST_TURNS):
+            before = where
+            matched = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
+            where = _into_slots(board, crew, group, matched, slots)
+            if not board.shared or (where >= 0).all():
+                break
             _seat_the_rest(board, crew, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
+            if (where == before).all():
+                break
+            # Where single instances found seats there may be a worker for their whole group, and not in the next cycle.
+            crew = replace(crew, present=where)
         return where
 
     def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
