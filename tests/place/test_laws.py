@@ -52,7 +52,6 @@ KEEP_MEMORY = ("r-storm", "thrifty")
 LEAVE_NO_ROOM = ("few-disturbed", "thrifty")
 HAIR = 1e-6
 CYCLES_TO_SETTLE = 8  # from a placement that is not its own: seats others give up, and budgets, take their cycles
-STARTS_FROM_NOTHING = ("online",)  # in every cycle: groups that fit no worker whole find theirs one after the other
 
 World = tuple[Snapshot, Demand]
 
@@ -134,7 +133,7 @@ def test_what_holds_for_all(name: str, world: World) -> None:
 def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None:
     now, demand = world
     placement = PLACERS[name](now, demand, ALL).placement
-    for _ in range(CYCLES_TO_SETTLE if now.placement or name in STARTS_FROM_NOTHING else 1):
+    for _ in range(CYCLES_TO_SETTLE if now.placement else 1):
         again = PLACERS[name](replace(now, placement=placement), demand, ALL)
         if again.unplaced or again.placement == placement:
             return  # who has no place yet may find one when others have moved

@@ -25,7 +25,7 @@ from barograph.place.pairing import Bins, Part, falling
 from barograph.place.spread import OpenSlots, keep_where_possible, most_per_worker
 from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_workers
 
-MOST_TURNS = 4
+MOST_TURNS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,17 @@ class Online:
         require(self.nodes_to_use is None or self.nodes_to_use > 0, "nodes_to_use must be at least 1")
 
     def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+        decision = self._once(now, demand, allotment)
+        # Who has no place yet would be moved in the next cycles: a group finds a worker that holds it whole only where
+        # some of it sits. What it settles on is where it begins.
+        for _ in range(MOST_TURNS if now.shared_workers and not now.placement else 0):
+            again = self._once(replace(now, placement=decision.placement), demand, allotment)
+            if again.unplaced or again.placement == decision.placement:
+                break
+            decision = again
+        return decision
+
+    def _once(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         if missing := too_few_slots(board, everyone):
@@ -80,18 +91,10 @@ class Online:
         left_mhz = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
         group, traffic = self._into_workers(crew, load, workers, seats, float(left_mhz[nodes].max()))
         on_node = self._onto_nodes(group, traffic, load, nodes, slots, board, held_mhz)
-        where = crew.present
-        for _ in range(MOST_TURNS):
-            before = where
-            matched = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
-            where = _into_slots(board, crew, group, matched, slots)
-            if not board.shared or (where >= 0).all():
-                break
+        on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
+        where = _into_slots(board, crew, group, on_node, slots)
+        if board.shared:
             _seat_the_rest(board, crew, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
-            if (where == before).all():
-                break
-            # Where single instances found seats there may be a worker for their whole group, and not in the next cycle.
-            crew = replace(crew, present=where)
         return where
 
     def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
