@@ -49,6 +49,7 @@ class Cluster:
         self.path = folder / "driver.sock"
         self.paces: list[object] = []
         self.news, self.level = News(), 2
+        self.meanwhile: Callable[[], None] = lambda: None
         verbs = {
             "observe": self.observe, "apply": self.apply, "pace": self.paces.append,
             "news": self.news.verb, "glance": self.observe,
@@ -66,7 +67,9 @@ class Cluster:
     def apply(self, body: object) -> object:
         with self._lock:
             self.plans.append(from_json(Plan, body))
-            return to_json(self.sim.apply(self.plans[-1]))
+            outcome = to_json(self.sim.apply(self.plans[-1]))
+        self.meanwhile()
+        return outcome
 
     def _live(self) -> None:
         while not self._stop.wait(0.05):
@@ -141,6 +144,17 @@ def test_new_levels_do_not_wait_for_the_next_cycle(cluster: Cluster, tmp_path: P
         cluster.news.tell()
         wait_until(lambda: len(cluster.plans) == 2)
         wait_until(lambda: recorded(tmp_path) >= 2)
+    assert any(r.why == NEW_LEVELS for r in cluster.plans[1].reasons)
+
+
+def test_levels_that_change_during_the_first_cycle_are_news_too(cluster: Cluster, tmp_path: Path) -> None:
+    def change() -> None:
+        cluster.level = 1
+        cluster.news.tell()
+
+    cluster.meanwhile = change
+    with keep(orders(cluster, tmp_path, cycle_s=600.0)):
+        wait_until(lambda: len(cluster.plans) == 2)
     assert any(r.why == NEW_LEVELS for r in cluster.plans[1].reasons)
 
 

@@ -94,6 +94,7 @@ def main(parent: int, orders: Orders) -> int:
     loop = Loop(engine, settings, recorder, pace, beat, Nodes(engine))
     loop.recall(folder, round(time.time() * 1000))
     news = News(RemoteEngine(Path(orders.socket)), stop)
+    news.came_within(0.0)  # where the count stands before the first look: what is told after that look is news
 
     def wait(seconds: float) -> bool:
         """Until it is time, or told to end, or the one who started us is gone. What comes in between is seen to."""

@@ -215,13 +215,12 @@ def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(st
     stage.cluster.fence()
     try:
         assert [n.fence_cpu for n in stage.cluster.status()] == list(CORES)
-        with stage.wordcount(rate=5000) as counting:  # far more than they can do: every instance wants all it can get
+        # Far more than they can do: every instance wants all it can get. One epoch, so that threads stay who they are.
+        with stage.wordcount(rate=5000, epoch_s=LONG_S) as counting:
             topology = stage.engine.observe().topology(counting.name)
             assert stage.supervisor.apply(Plan(shares_pct=dict.fromkeys(topology.instances(), 50.0))).ok
-            epoch = stage.engine.sight.present(counting.name)
-            assert epoch is not None
-            held = {life.tid for life in epoch.lives.values()}
-            counting.settle(lambda: limited(groups) == held)
+            counting.settle(lambda: bool(counting.executors()) and limited(groups) == threads_of(counting))
+            held = threads_of(counting)
             beside = 0
             for node in stage.cluster.settings.node_names():
                 (executor,) = executors_of(stage.cluster.run, node).values()
@@ -235,6 +234,13 @@ def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(st
             assert list(groups.path.glob("*/instances")) == []
     finally:
         stage.cluster.lift_fence()
+
+
+def threads_of(counting: Counting) -> set[int]:
+    """Those of the present epoch's instances."""
+    epoch = counting.stage.engine.sight.present(counting.name)
+    assert epoch is not None
+    return {life.tid for life in epoch.lives.values()}
 
 
 def limited(groups: Groups) -> set[int]:
