@@ -2,6 +2,7 @@ package org.apache.spark.barograph
 
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Base64
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
@@ -34,7 +35,7 @@ object Bridge {
    *  - latency_sums: topology, operator, instance, clock, sum_ms, max_ms (the maximum of the epoch so far)
    *  - processes: executor, cpu_ns (since the last call), resident_bytes
    */
-  def observe(session: SparkSession): Array[Byte] = {
+  def observe(session: SparkSession): String = {
     val context = SparkInternals.context(session)
     Ledger.keepOnly(SparkInternals.activeQueries(session).map(_.runId.toString).toSet)
     val executors = Ledger.liveExecutors(context)
@@ -108,7 +109,8 @@ object Bridge {
         Whole("resident_bytes", processes.map(_._3))))
   }
 
-  private def frames(named: (String, Array[Byte])*): Array[Byte] = {
+  /** In base 64: Py4J would hand bytes over one by one. */
+  private def frames(named: (String, Array[Byte])*): String = {
     val bytes = new ByteArrayOutputStream()
     val out = new DataOutputStream(bytes)
     for ((name, content) <- named) {
@@ -116,7 +118,7 @@ object Bridge {
       out.writeInt(label.length); out.write(label)
       out.writeInt(content.length); out.write(content)
     }
-    bytes.toByteArray
+    Base64.getEncoder.encodeToString(bytes.toByteArray)
   }
 
   /**

@@ -104,6 +104,8 @@ def test_usage_follows_the_share_and_a_change_takes_effect_at_once(groups: Group
         small = more_throttled(shares, A, 15)
         assert shares.hold({A: Held(tid, 20.0)}) == ()
         assert (node.group(A) / "cpu.cfs_quota_us").read_text().strip() == "4000"
+        if node.saves:
+            assert (node.group(A) / "cpu.cfs_burst_us").read_text().strip() == "4000"
         large = more_throttled(shares, A, 15)
         # 1 ms and 4 ms of each 20 ms; the kernel hands quota out in slices, hence the margins
         for found, quota_s in ((small, 0.001), (large, 0.004)):

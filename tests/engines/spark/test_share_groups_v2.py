@@ -23,7 +23,7 @@ from barograph.model import Instance
 
 pytestmark = pytest.mark.slow
 
-NODE = NodeGroup(2, Path("/sys/fs/cgroup/barograph/run/node-1"))
+NODE = NodeGroup(2, Path("/sys/fs/cgroup/barograph/run/node-1"), saves=True)
 FENCE = Quota(60_000, 100_000)
 A, B = Instance("wc", "split", 0), Instance("wc", "count", 0)
 PACKAGES = ("qemu-system-x86", "linux-image-cloud-amd64", "busybox-static")

@@ -1,6 +1,8 @@
 """The list of writes: what, in which order, and never a step that the kernel would refuse."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,18 @@ def test_v2_from_nothing_is_threaded_before_cpu_is_handed_down() -> None:
     ]
 
 
+def test_what_may_be_saved_is_never_above_the_quota() -> None:
+    """The kernel refuses that at every step."""
+    shares = (40.0, 20.0, 30.0)
+    states = [Written(), *(wanted(1, NODE, {A: Held(11, share)}) for share in shares)]
+    for node, file in ((replace(V1, saves=True), "cpu.cfs_burst_us"), (replace(V2, saves=True), "cpu.max.burst")):
+        saved = [
+            [content for path, content in steps(node, before, after) if path.endswith(file)]
+            for before, after in pairwise(states)
+        ]
+        assert saved == [["8000"], ["0", "4000"], ["6000"]]
+
+
 CHANGES: dict[str, tuple[Mapping[Instance, Held], Mapping[Instance, Held], list[tuple[str, str]]]] = {
     "nothing": ({A: Held(11, 40.0)}, {A: Held(11, 40.0)}, []),
     "another share is one quota and the weights": (
@@ -170,6 +184,7 @@ class Kernel:
         self.node = node
         self.quota: dict[Path, int] = {ROOT: -1 if fence is None else fence.quota_us}
         self.period: dict[Path, int] = {ROOT: 100_000 if fence is None else fence.period_us}
+        self.saves: dict[Path, int] = {}
         self.threaded: set[Path] = set()
         self.cpu_below: set[Path] = set()
         self.where: dict[str, Path] = {}
@@ -190,6 +205,8 @@ class Kernel:
             quota, _, period = content.partition(" ")
             self.quota[group] = -1 if quota == "max" else int(quota)
             self.period[group] = int(period or self.period[group])
+        elif file == self.node.savings:
+            self.saves[group] = int(content)
         elif file == "cgroup.type":
             self.threaded.add(group)
         elif file == "cgroup.subtree_control":
@@ -200,6 +217,7 @@ class Kernel:
             assert self.node.version == 1 or group == ROOT or group in self.threaded
             assert group == ROOT or self.quota[group] != -1, "a thread in a group that has no limit yet"
             self.where[content] = group
+        assert self.quota[group] == -1 or self.saves.get(group, 0) <= self.quota[group], "it would save too much"
         if self.node.version == 1:
             for each in self.quota:
                 self.check(each)
@@ -223,7 +241,11 @@ _fence = st.none() | st.builds(Quota, st.integers(1_000, 400_000), st.just(100_0
 
 
 @settings(max_examples=60, deadline=None)
-@given(_fence, st.lists(_held, min_size=1, max_size=4), st.sampled_from([V1, V2]))
+@given(
+    _fence,
+    st.lists(_held, min_size=1, max_size=4),
+    st.sampled_from([V1, V2, replace(V1, saves=True), replace(V2, saves=True)]),
+)
 def test_no_step_is_ever_refused_and_everybody_is_where_it_belongs(
     fence: Quota | None, turns: list[dict[Instance, Held]], node: NodeGroup
 ) -> None:
@@ -235,6 +257,7 @@ def test_no_step_is_ever_refused_and_everybody_is_where_it_belongs(
         for group in gone(node, before, after):
             assert group not in kernel.where.values(), "a group with threads cannot be removed"
             del kernel.quota[group]
+            kernel.saves.pop(group, None)
             kernel.threaded.discard(group)
         assert {str(h.tid): node.group(i) for i, h in held.items()} == {
             t: g for t, g in kernel.where.items() if g != ROOT

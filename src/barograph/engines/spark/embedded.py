@@ -31,6 +31,9 @@ from barograph.model.checks import require
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
 _TAIL_LINES = 15
+COMPILER_NICE = (
+    5  # of the threads that compile an executor's code; not the most: a busy node must get faster too
+)
 _MASTER_UP = re.compile(rb"Starting Spark master at (spark://\S+)")
 _WEB_UP = re.compile(rb"Successfully started service 'MasterUI' on port (\d+)")
 _WORKER_UP = re.compile(rb"Successfully registered with master (\S+)")
@@ -79,8 +82,15 @@ class EmbeddedCluster:
             "spark.executor.cores": str(settings.seats),
             "spark.executor.instances": str(settings.nodes * settings.executors),
             "spark.executor.memory": f"{settings.memory_mb}m",
-            # Native libraries are unpacked there; a killed executor could not remove them from a shared folder.
-            "spark.executor.extraJavaOptions": f"-XX:+UseSerialGC -Djava.io.tmpdir={self._run.folder / 'tmp'}",
+            "spark.executor.extraJavaOptions": " ".join(
+                (
+                    "-XX:+UseSerialGC",
+                    # Instances come before the compiler: it makes them faster later, and holds them up now.
+                    f"-XX:ThreadPriorityPolicy=1 -XX:CompilerThreadPriority={COMPILER_NICE}",
+                    # Native libraries are unpacked there; a killed executor could not remove them from a shared folder.
+                    f"-Djava.io.tmpdir={self._run.folder / 'tmp'}",
+                )
+            ),
         }
 
     def status(self) -> tuple[NodeStatus, ...]:

@@ -20,7 +20,9 @@ def open_session(name: str, *settings: Mapping[str, str]) -> SparkSession:
     quiet = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": logging,
+        # A driver plans and hands out tasks, a little of everything: the second compiler would take a whole core for
+        # minutes, just when epochs begin, and save little afterwards.
+        "spark.driver.extraJavaOptions": f"{logging} -XX:TieredStopAtLevel=1",
         "spark.driver.memory": "1g",
     }
     builder = SparkSession.builder.appName(name)

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -50,9 +50,10 @@ def node_group(groups: Groups, node: str) -> NodeGroup:
     path = groups.node(node)
     accounts = accounts_of(groups)
     found = NodeGroup(groups.version, path, None if accounts is None else accounts / node)
+    found = replace(found, saves=(path / found.savings).exists())
     # Shares do without counting where only that is forbidden.
     home = found.accounts_home
-    return found if home is None or os.access(home / "tasks", os.W_OK) else NodeGroup(groups.version, path)
+    return found if home is None or os.access(home / "tasks", os.W_OK) else replace(found, accounts=None)
 
 
 def fence_of(node: NodeGroup) -> Quota | None:

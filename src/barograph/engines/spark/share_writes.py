@@ -40,11 +40,14 @@ class Write(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeGroup:
-    """A node's group. accounts: where usage is counted, if that is another hierarchy (v1, cpuacct mounted apart)."""
+    """A node's group. accounts: where usage is counted, if that is another hierarchy (v1, cpuacct mounted apart).
+
+    saves: whether the kernel lets a group save what it left of its last periods (since 5.14)."""
 
     version: Literal[1, 2]
     path: Path
     accounts: Path | None = None
+    saves: bool = False
 
     @property
     def threads(self) -> str:
@@ -56,6 +59,11 @@ class NodeGroup:
     def account(self, instance: Instance) -> Path:
         """Where the instance's usage is counted."""
         return self.group(instance) if self.accounts is None else self.accounts / ALL / group_name(instance)
+
+    @property
+    def savings(self) -> str:
+        """The file with what a group may save."""
+        return "cpu.cfs_burst_us" if self.version == 1 else "cpu.max.burst"
 
     @property
     def accounts_home(self) -> Path | None:
@@ -183,7 +191,7 @@ def _writes(node: NodeGroup, before: Written, after: Written) -> Iterator[Write]
         if old is None or old.weight != seat.weight:
             yield _weigh(node, node.group(instance), seat.weight)
         if old is None or old.quota != seat.quota:
-            yield from _limit(node, node.group(instance), seat.quota, None if old is None else old.quota)
+            yield from _limit_one(node, node.group(instance), seat.quota, None if old is None else old.quota)
     if change and after.quota is not None:
         yield from _limit(node, every, after.quota, None)
     # Threads come last, so that none ever runs in a group that has no limit yet.
@@ -243,6 +251,17 @@ def _weigh(node: NodeGroup, group: Path, weight: int) -> Write:
 
 def _lift(node: NodeGroup, group: Path) -> Iterator[Write]:
     yield Write(group / "cpu.cfs_quota_us", "-1") if node.version == 1 else Write(group / "cpu.max", "max")
+
+
+def _limit_one(node: NodeGroup, group: Path, quota: Quota, old: Quota | None) -> Iterator[Write]:
+    """An instance's limit. Rows come in handfuls: who left some of its last periods may use it now, up to one quota
+    more, and does not wait for the next period although it uses less than its share. More than its share it never gets
+    for long. The kernel refuses savings above the quota."""
+    if node.saves and old is not None and quota.quota_us < old.quota_us:
+        yield Write(group / node.savings, "0")
+    yield from _limit(node, group, quota, old)
+    if node.saves:
+        yield Write(group / node.savings, str(quota.quota_us))
 
 
 def _limit(node: NodeGroup, group: Path, quota: Quota, old: Quota | None) -> Iterator[Write]:

@@ -255,7 +255,7 @@ class Supervised:
             with self._lock:
                 if self._stopping.is_set():
                     return ""
-                self._began_with = tuple(w.executor for w in self._engine.workers())
+                self._began_with = self._engine.living()[0]
                 self._query = self._started(writer)
                 self._progress.extend(stopped.recentProgress)
         except (PySparkException, BadInput) as refused:

@@ -5,6 +5,7 @@ Decides nothing; it only knows the forms. ``Bridge.scala`` is the other end.
 
 import json
 import struct
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from sys import intern
@@ -162,7 +163,7 @@ class Bridge:
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
 
     def observe(self) -> Seen:
-        return read_seen(bytes(self._bridge.observe(self._session)))
+        return read_seen(b64decode(self._bridge.observe(self._session)))
 
     def order(
         self,
