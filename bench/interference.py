@@ -24,7 +24,7 @@ from bench._figures import Bar, finish
 from bench.boundary import measure_capacity
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-WARM_S, MEASURED_S = 12.0, float(os.environ.get("BENCH_SECONDS", "20"))
+WARM_S, MEASURED_S = 20.0, float(os.environ.get("BENCH_SECONDS", "20"))
 A_PART, B_LOW, B_HIGH = 0.2, 0.1, 1.5
 B_INSTANCES = {"source": 4, "split": 4, "count": 6}
 KINDS = ("alone", "enforced", "unenforced")

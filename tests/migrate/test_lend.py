@@ -91,6 +91,23 @@ def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
     assert limits(now, asked({"t": (20,), "u": (40,)})) == {"t/0": 60, "u/0": 80}, "nobody is short: as ever"
 
 
+def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> None:
+    """The 15 % beside the instances cost t, due a quarter, 3.75 and u the rest: neither is left with nothing."""
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
+    now = replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+    demand = Demand(
+        (
+            OperatorDemand("t", "a", 1, (20,), held_pct=(25,), ceilings_pct=(30,)),
+            OperatorDemand("u", "a", 1, (60,), held_pct=(300,), ceilings_pct=(100,)),
+        )
+    )
+    assert limits(now, demand) == {"t/0": 30, "u/0": 68}
+    small = OperatorDemand("t", "a", 1, (5,), held_pct=(6,), ceilings_pct=(8,))
+    demand = Demand((small, replace(demand.operators[1], shares_pct=(95,))))
+    assert limits(now, demand) == {"t/0": 4, "u/0": 80}
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_no_topology_that_surges_takes_what_another_needs(data: st.DataObject) -> None:

@@ -24,7 +24,8 @@ def with_borrowed(
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
     counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
     each is due: they are kept for him whole, headroom and all, and no more is. Who is short then pays for the threads
-    beside the instances (network, GC): a node that has nothing left stops them all until its next period.
+    beside the instances (network, GC): a node that has nothing left stops them all until its next period. Several that
+    are short pay by what they are due.
     """
     short = {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
     needs_pct = {
@@ -37,11 +38,12 @@ def with_borrowed(
         cpu_pct = now.node(node).cpu_pct
         most = min(100.0, cpu_pct)
         needed = {t: sum(needs_pct.get(i, most) for i in mine) for t, mine in tenants.items()}
+        due_by_short = sum(need for t, need in needed.items() if t in short)
         for topology, mine in tenants.items():
             room = cpu_pct - sum(need for t, need in needed.items() if t != topology)
             least = 1.0
             if topology in short:
-                room, least = room - beside_pct(now, node), 0.0
+                room, least = room - beside_pct(now, node) * needed[topology] / max(HAIR_PCT, due_by_short), 0.0
             times = float("inf")
             if len(tenants) > 1:
                 times = _times([shares_pct.get(i, most) for i in mine], room, most, least)

@@ -31,9 +31,7 @@ from barograph.model.checks import require
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
 _TAIL_LINES = 15
-COMPILER_NICE = (
-    5  # of the threads that compile an executor's code; not the most: a busy node must get faster too
-)
+COMPILER_NICE = 5  # of the threads that compile an executor's code; not the most: a busy node must get faster too
 _MASTER_UP = re.compile(rb"Starting Spark master at (spark://\S+)")
 _WEB_UP = re.compile(rb"Successfully started service 'MasterUI' on port (\d+)")
 _WORKER_UP = re.compile(rb"Successfully registered with master (\S+)")
