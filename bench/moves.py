@@ -1,6 +1,6 @@
 """What moving M instances costs under load, in every way there is, with little state and with a million keys.
 
-About a quarter of an hour; BENCH_REPEATS (2) makes it longer or shorter. JSON, by kind of instance (``stateless``:
+About twenty minutes; BENCH_REPEATS (2) makes it longer or shorter. JSON, by kind of instance (``stateless``:
 split, ``stateful``: count, ``million``: count with 1,000,000 keys), way and M: ``pause_s`` (the longest gap in the
 output) as median, worst and count, and ``degraded_s``: for 20, 40, 60, 80 and 100 %, seconds (in steps of 0.1) in which
 at least that part of the stable output was missing, medians. ``exact``: no row lost, none counted twice, in each query.
@@ -82,12 +82,15 @@ def one_kind(stage: Stage, kind: str, operator: str, parallelism: dict[str, int]
         if million:  # eight words a line: after this nearly every key has come once
             enough = counting.output() + 4_000_000
             counting.settle(lambda: counting.output() > enough, 180.0)
+        for size in SIZES:  # before anything is measured: the sizes would else differ by their order
+            one_move(counting, operator, size, MigrationMode.CUT, draw)
         for way in MILLION_WAYS if million else WAYS:
             found[way] = {}
             for size in SIZES:
                 repeats = 1 if million else REPEATS
-                turns = [one_move(counting, operator, size, MigrationMode(way), draw) for _ in range(repeats + 1)]
-                measured = turns[1:]  # the first one warms this way up
+                warm = 0 if way == "worker" else 1  # new processes are always cold
+                turns = [one_move(counting, operator, size, MigrationMode(way), draw) for _ in range(repeats + warm)]
+                measured = turns[warm:]
                 pauses = [t[0] for t in measured]
                 found[way][size] = {
                     "pause_s": figures(pauses),

@@ -1,11 +1,13 @@
 """Figures of benches as the simulator's constants."""
 
 import json
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from barograph.engines.sim import read_calibration
+from barograph.engines.sim.calibration import MEASURED
 from barograph.engines.sim.figures import BENCHES, parse_figures
 from barograph.model import BadInput
 
@@ -20,7 +22,7 @@ ALL = {
         "stateless": {"cut": {"1": {"median_pause_s": 0.5}}, "restart-query": {"1": {"median_pause_s": 1.3}},
                       "worker": {"1": {"median_pause_s": 4.5}}},
         "stateful": {"cut": {"1": {"median_pause_s": 0.6}}},
-        "restart-app": {"pause_s": {"median": 12.5}},
+        "restart-app": {"1": {"pause_s": 12.5}, "16": {"pause_s": 13.0}},
     },
     "rescale": {"changes": {"pause_s": {"median": 1.5}}},
     "recovery": {"epoch_20s": {"down_s": {"median": 2.5}, "parts_s": {"notice": 0.7}}},
@@ -52,8 +54,10 @@ def test_what_was_not_measured_stays() -> None:
 
 
 def test_the_shipped_constants_have_what_was_measured() -> None:
-    assert BASE.boundary_s == 0.44
-    assert "boundary" in BASE.origin
+    measured = json.loads(resources.files("barograph.engines.sim").joinpath(MEASURED).read_text(encoding="utf-8"))
+    parts = measured["boundary"]["half_load"]["cut"]["parts_s"]
+    assert BASE.boundary_s == pytest.approx(parts["commit"] + parts["launch"] + parts["first_row"])
+    assert all(bench in BASE.origin for bench in measured if bench != "machine")
 
 
 def test_a_file_of_figures(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def _moves(of: _Figures, c: Calibration) -> Calibration:
     cut = of.get("stateless/cut/1/median_pause_s")
     query = _more(of.get("stateless/restart-query/1/median_pause_s"), cut)
     worker = _more(of.get("stateless/worker/1/median_pause_s"), cut)
-    app = _more(of.get("restart-app/pause_s/median"), cut)
+    app = _more(of.get("restart-app/1/pause_s"), cut)
     state = _more(of.get("stateful/cut/1/median_pause_s"), cut)
     query_s = c.query_restart_s if query is None else query
     return replace(
