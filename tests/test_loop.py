@@ -275,7 +275,8 @@ def test_an_idle_node_is_released_and_fetched_when_the_load_has_grown() -> None:
     assert any(r.about == gone and "no instance was there" in r.why for r in released.plan.reasons)
     assert any(r.about == gone and "does not fit" in r.why for r in fetched.plan.reasons)
     needs = {c.snapshot.at_s: sum(sum(o.shares_pct) for o in c.demand.operators) for c in turns}
-    needed_at_s = next(at_s for at_s, pct in needs.items() if pct > fetched.snapshot.cluster_cpu_pct)
+    full_pct = fetched.snapshot.cluster_cpu_pct * UPKEEP.fill_pct / 100.0
+    needed_at_s = next(at_s for at_s, pct in needs.items() if pct > full_pct)
     assert fetched.snapshot.at_s + UPKEEP.fetch_s < needed_at_s, "early enough to be there when it is needed"
     assert engine.sim.grain.unaccounted(engine.sim.now_s) == 0
 
