@@ -2,7 +2,8 @@
 
 BENCH_SECONDS (1800) says how long, BENCH_SEED (7) in which order. Each blow falls 20 s after rows flow again. JSON:
 ``seconds``, ``seed``; ``kills``: by kind; ``recovery_s``: by kind, from the blow until rows flow again (a controller:
-until it has done a cycle); ``query_restarts``, ``controller_starts``, ``said`` (by the keepers); ``rows``:
+until it has done a cycle); ``query_restarts``: each with ``cause`` and ``down_s``; ``controller_starts``, ``said``
+(by the keepers); ``rows``:
 ``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``resident_mb``: by kind of process
 (``driver_python``, ``driver_java``, ``executors``, ``daemons``: master and workers, ``controller``) the median sum in
 minutes 10 to 13 (``early``) and in the last three (``late``; in a shorter run the same tenths of it), ``growth``, and
@@ -89,7 +90,7 @@ def main() -> int:
         "seconds": SECONDS, "seed": SEED,
         "kills": {kind: len(found) for kind, found in watch.recovery_s.items()},
         "recovery_s": {kind: figures(found) for kind, found in watch.recovery_s.items()},
-        "query_restarts": len(restarts), "controller_starts": keeper.starts, "said": keeper.said + nodes.said,
+        "query_restarts": [{"cause": r.cause, "down_s": round(r.down_s, 2)} for r in restarts], "controller_starts": keeper.starts, "said": keeper.said + nodes.said,
         "rows": rows_of(verdict), "resident_mb": (memory := resident(watch.samples)), "history": history,
         "left_over": left,
     }  # fmt: skip
