@@ -3,12 +3,11 @@
 BENCH_SECONDS (1800) says how long, BENCH_SEED (7) in which order. Each blow falls 20 s after rows flow again. JSON:
 ``seconds``, ``seed``; ``kills``: by kind; ``recovery_s``: by kind, from the blow until rows flow again (a controller:
 until it has done a cycle); ``query_restarts``: each with ``cause`` and ``down_s``; ``controller_starts``, ``said``
-(by the keepers); ``rows``:
-``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``resident_mb``: by kind of process
-(``driver_python``, ``driver_java``, ``executors``, ``daemons``: master and workers, ``controller``) the median sum in
-minutes 10 to 13 (``early``) and in the last three (``late``; in a shorter run the same tenths of it), ``growth``, and
-``all`` together; executors die every few minutes, so their sum is that of young ones; ``history``: ``entries``,
-``gaps_marked``, ``holes`` (not marked); ``left_over``: processes and control groups that outlived the run.
+(by the keepers); ``rows``: ``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``resident_mb``: by
+kind of process (``driver_python``, ``driver_java``, ``executors``, ``daemons``: master and workers, ``controller``) the
+median sum in minutes 10 to 13 (``early``) and in the last three (``late``; in a shorter run the same tenths of it),
+``growth``, and ``all`` together; executors die every few minutes, so their sum is that of young ones; ``history``:
+``entries``, ``gaps_marked``, ``holes`` (not marked); ``left_over``: processes and control groups that outlived the run.
 
 Bars: every row counted once; no hole; a marked gap for each controller that was killed; nothing left over; resident
 memory of all, and of the driver's two processes, at most 1.05 times as much (only in a run of at least 30 minutes:
@@ -90,7 +89,8 @@ def main() -> int:
         "seconds": SECONDS, "seed": SEED,
         "kills": {kind: len(found) for kind, found in watch.recovery_s.items()},
         "recovery_s": {kind: figures(found) for kind, found in watch.recovery_s.items()},
-        "query_restarts": [{"cause": r.cause, "down_s": round(r.down_s, 2)} for r in restarts], "controller_starts": keeper.starts, "said": keeper.said + nodes.said,
+        "query_restarts": [{"cause": r.cause, "down_s": round(r.down_s, 2)} for r in restarts],
+        "controller_starts": keeper.starts, "said": keeper.said + nodes.said,
         "rows": rows_of(verdict), "resident_mb": (memory := resident(watch.samples)), "history": history,
         "left_over": left,
     }  # fmt: skip
