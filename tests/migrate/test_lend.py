@@ -28,6 +28,13 @@ def limits(now: Snapshot, demand: Demand, target: Placement | None = None) -> di
     return {f"{i.topology}/{i.index}": limit for i, limit in plan.shares_pct.items()}
 
 
+def with_threads_beside() -> Snapshot:
+    """One node that t and u share; in 10 s it used 9 s, its instances 7.5."""
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
+    return replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+
+
 def test_who_has_a_node_to_itself_is_not_held_back() -> None:
     now = cluster({"x": 150, "y": 60}, {"t/0": "x", "t/1": "x", "t/2": "y"})
     assert limits(now, asked({"t": (10, 20, 5)})) == {"t/0": 100, "t/1": 100, "t/2": 60}
@@ -78,9 +85,7 @@ def test_where_cpu_is_short_nobody_takes_what_another_is_due() -> None:
 
 def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
     """In 10 s the node used 9 s, its instances 7.5: t keeps its share, u gets what is left beside that and the 15 %."""
-    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
-    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
-    now = replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+    now = with_threads_beside()
     demand = Demand(
         (
             OperatorDemand("t", "a", 1, (20,), held_pct=(15,), ceilings_pct=(20,)),
@@ -93,9 +98,7 @@ def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
 
 def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> None:
     """The 15 % beside the instances cost t, due a quarter, 3.75 and u the rest: neither is left with nothing."""
-    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
-    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
-    now = replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+    now = with_threads_beside()
     demand = Demand(
         (
             OperatorDemand("t", "a", 1, (20,), held_pct=(25,), ceilings_pct=(30,)),
