@@ -121,8 +121,9 @@ def one_change(counting: Counting, plan: Plan) -> Parts:
 
 def gap_around(tenths: list[int], ordered_ms: float) -> tuple[float, float]:
     """The longest gap in the output after an order, and when it ended; milliseconds. tenths: of 10 ms, with output."""
-    around = [t * 10 for t in tenths if t * 10 > ordered_ms - 500]
-    return max((b - a, b) for a, b in pairwise(around))
+    before_ms = ordered_ms - 500  # what was silent already does not count
+    found = ((t * 10, u * 10) for t, u in pairwise(tenths) if u * 10 > before_ms)
+    return max((b - max(a, before_ms), b) for a, b in found)
 
 
 def parts_of(ordered_ms: float, before: EpochSeen, after: EpochSeen, tenths: list[int], commit_s: float) -> Parts:

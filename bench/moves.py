@@ -35,7 +35,7 @@ WAYS = ("cut", "warm-cut", "boundary", "restart-query", "worker")
 DEGREES = (20, 40, 60, 80, 100)
 RATE = 2_000
 EPOCH_S = 10.0  # what boundary waits for at most
-SETTLED_S = 1.0
+SETTLED_S, COLD_SETTLED_S = 1.0, 15.0  # new processes have a backlog to make up for
 LONGEST_S = 60.0
 KINDS = {
     "stateless": ("split", {"source": 2, "split": 16, "count": 2}),
@@ -87,8 +87,8 @@ def one_kind(stage: Stage, kind: str, operator: str, parallelism: dict[str, int]
         for way in MILLION_WAYS if million else WAYS:
             found[way] = {}
             for size in SIZES:
-                repeats = 1 if million else REPEATS
-                warm = 0 if way == "worker" else 1  # new processes are always cold
+                repeats = 1 if million or way == "worker" else REPEATS  # new processes take half a minute
+                warm = 0 if way == "worker" else 1  # and are always cold
                 turns = [one_move(counting, operator, size, MigrationMode(way), draw) for _ in range(repeats + warm)]
                 measured = turns[warm:]
                 pauses = [t[0] for t in measured]
@@ -126,7 +126,7 @@ def one_move(
         began = now.placement
         counting.settle(lambda: bool(counting.executors()) and engine.observe().placement != began, LONGEST_S)
     output = engine.sight.output[counting.name]
-    settled = int(time.time() * 100) + round(SETTLED_S * 100)
+    settled = int(time.time() * 100) + round((COLD_SETTLED_S if way is MigrationMode.WORKER else SETTLED_S) * 100)
     counting.settle(lambda: max(output) >= settled, LONGEST_S)
     pause_ms, _ = gap_around(sorted(output), ordered_ms)
     return pause_ms / 1000, degraded(output, first, settled, counting)

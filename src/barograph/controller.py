@@ -17,5 +17,5 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     allotment = policy.allotter(history, now, demand)
     places = policy.placer(now, demand, allotment)
     unplaced = tuple(Reason(refusal.what, f"not placed: {refusal.reason}") for refusal in places.unplaced)
-    plan = policy.migrator(now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
+    plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
     return Cycle(now, forecast, demand, allotment, replace(plan, rests=allotment.starved))

@@ -6,8 +6,21 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barograph.migrate.lend import BESIDE_CYCLES
 from barograph.migrate.plan import Migrate
-from barograph.model import Demand, Metrics, Node, NodeMetrics, OperatorDemand, Placement, Snapshot
+from barograph.model import (
+    Allotment,
+    Cycle,
+    Demand,
+    Forecast,
+    Metrics,
+    Node,
+    NodeMetrics,
+    OperatorDemand,
+    Placement,
+    Plan,
+    Snapshot,
+)
 from tests.migrate.tenants import instance, placed, topologies_of
 
 HAIR = 1e-6
@@ -23,8 +36,11 @@ def asked(shares: dict[str, tuple[float, ...]], held: dict[str, tuple[float, ...
     return Demand(tuple(OperatorDemand(t, "a", len(s), s, (held or {}).get(t, s)) for t, s in shares.items()))
 
 
-def limits(now: Snapshot, demand: Demand, target: Placement | None = None) -> dict[str, float]:
-    plan = Migrate(lend=True)(now, demand, target or now.placement)
+def limits(
+    now: Snapshot, demand: Demand, target: Placement | None = None, seen: tuple[Snapshot, ...] = ()
+) -> dict[str, float]:
+    history = [Cycle(then, Forecast(()), demand, Allotment(), Plan()) for then in seen]
+    plan = Migrate(lend=True)(history, now, demand, target or now.placement)
     return {f"{i.topology}/{i.index}": limit for i, limit in plan.shares_pct.items()}
 
 
@@ -60,9 +76,9 @@ def test_who_moves_has_the_lower_limit_of_both_nodes() -> None:
 def test_without_lending_and_without_enforcing_nothing_is_added() -> None:
     now = cluster({"x": 100}, {"t/0": "x"})
     demand = asked({"t": (20,)})
-    assert Migrate()(now, demand, now.placement).shares_pct == {instance("t/0"): 20}
+    assert Migrate()((), now, demand, now.placement).shares_pct == {instance("t/0"): 20}
     free = Demand(demand.operators, enforced=False)
-    assert Migrate(lend=True)(now, free, now.placement).shares_pct == {}
+    assert Migrate(lend=True)((), now, free, now.placement).shares_pct == {}
 
 
 def test_where_cpu_is_short_the_demand_says_the_limits() -> None:
@@ -93,7 +109,23 @@ def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
         )
     )
     assert limits(now, demand) == {"t/0": 20, "u/0": 65}
-    assert limits(now, asked({"t": (20,), "u": (40,)})) == {"t/0": 60, "u/0": 80}, "nobody is short: as ever"
+
+
+def test_who_borrows_leaves_those_threads_theirs() -> None:
+    """Nobody is short. The 15 % are not lent; but a share is sure, also where they would take it."""
+    now = with_threads_beside()
+    assert limits(now, asked({"t": (20,), "u": (40,)})) == {"t/0": 45, "u/0": 65}
+    assert limits(now, asked({"t": (20,), "u": (75,)})) == {"t/0": 20, "u/0": 75}
+
+
+def test_those_threads_get_what_they_needed_in_the_last_surge() -> None:
+    """Now they need nothing: a surge that begins before the next cycle finds their CPU kept for them all the same."""
+    surge = with_threads_beside()
+    calm = replace(surge, node_metrics=(NodeMetrics("x", 7.5),))
+    demand = asked({"t": (20,), "u": (40,)})
+    assert limits(calm, demand) == {"t/0": 60, "u/0": 80}
+    assert limits(calm, demand, seen=(calm, surge, calm)) == {"t/0": 45, "u/0": 65}
+    assert limits(calm, demand, seen=(surge, *[calm] * BESIDE_CYCLES)) == {"t/0": 60, "u/0": 80}
 
 
 def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> None:

@@ -39,7 +39,7 @@ def test_topologies_that_wait_for_each_other_are_cut_together() -> None:
 def test_the_plan_names_what_changes_and_cuts_in_order() -> None:
     now = world({"x": 1, "y": 1, "z": 2}, {"t/0": "x", "u/0": "y", "v/0": "z"})
     target = placed({"t/0": "y", "u/0": "z", "v/0": "z"})
-    plan = Migrate()(now, Demand(()), target)
+    plan = Migrate()((), now, Demand(()), target)
     assert plan.cuts == ("u", "t")
     assert plan.placement == placed({"t/0": "y", "u/0": "z"})
     assert plan.version == 7
@@ -48,7 +48,7 @@ def test_the_plan_names_what_changes_and_cuts_in_order() -> None:
 
 def test_at_a_boundary_only_what_needs_no_order_moves_now() -> None:
     now = world({"x": 1, "y": 1, "z": 2}, {"t/0": "x", "u/0": "y"})
-    plan = Migrate(MigrationMode.BOUNDARY)(now, Demand(()), placed({"t/0": "y", "u/0": "z"}))
+    plan = Migrate(MigrationMode.BOUNDARY)((), now, Demand(()), placed({"t/0": "y", "u/0": "z"}))
     assert plan.placement == placed({"u/0": "z"})
     assert plan.cuts == ()
     assert any("waits for the seats" in r.why for r in plan.reasons)
@@ -57,7 +57,7 @@ def test_at_a_boundary_only_what_needs_no_order_moves_now() -> None:
 def test_another_parallelism_is_a_rescale_that_shares_the_cut() -> None:
     now = world({"x": 4}, {"t/0": "x"})
     demand = Demand((OperatorDemand("t", "a", 2, (10.0, 20.0)),))
-    plan = Migrate()(now, demand, placed({"t/0": "x", "t/1": "x"}))
+    plan = Migrate()((), now, demand, placed({"t/0": "x", "t/1": "x"}))
     assert [(r.operator, r.parallelism) for r in plan.rescales] == [("a", 2)]
     assert plan.cuts == ("t",)
     assert plan.shares_pct == {Instance("t", "a", 0): 10.0, Instance("t", "a", 1): 20.0}
@@ -65,7 +65,7 @@ def test_another_parallelism_is_a_rescale_that_shares_the_cut() -> None:
 
 def test_what_holds_already_is_an_empty_plan() -> None:
     now = world({"x": 4}, {"t/0": "x"})
-    plan = Migrate()(now, Demand(()), now.placement)
+    plan = Migrate()((), now, Demand(()), now.placement)
     assert not plan.placement
     assert plan.cuts == ()
 

@@ -28,6 +28,6 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_cut(case: str) -> None:
     target, demand, moved, cuts = CASES[case]
-    plan = Migrate(MigrationMode.CUT)(NOW, demand, Placement(target))
+    plan = Migrate(MigrationMode.CUT)((), NOW, demand, Placement(target))
     assert dict(plan.placement.slots) == moved
     assert plan.cuts == cuts

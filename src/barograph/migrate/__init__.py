@@ -1,8 +1,9 @@
 """From the present to the plan: what changes, in which order, by which mode. It never decides where things go."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from barograph.model import Demand, Placement, Plan, Reason, Snapshot
+from barograph.model import Cycle, Demand, Placement, Plan, Reason, Snapshot
 
 
 class Migrator(Protocol):
@@ -14,7 +15,12 @@ class Migrator(Protocol):
     """
 
     def __call__(
-        self, now: Snapshot, demand: Demand, placement: Placement, reasons: tuple[Reason, ...] = ()
+        self,
+        history: Sequence[Cycle],
+        now: Snapshot,
+        demand: Demand,
+        placement: Placement,
+        reasons: tuple[Reason, ...] = (),
     ) -> Plan: ...
 
 

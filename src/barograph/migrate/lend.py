@@ -3,29 +3,31 @@
 A share is what an instance is sure of, and what a placer reckons with. CPU that nobody uses is idle, and an idle core
 helps nobody: who may borrow it serves every row sooner. A limit is there to protect tenants from each other. So a
 topology that has a node to itself is not held back at all: each of its instances may use all that one instance can.
-Where several share a node, the instances of each may together use what the needs of the others leave, in proportion to
-their shares: a topology that surges, however far, takes nothing that another needs.
+Where several share a node, the instances of each may together use what the needs of the others and the threads beside
+the instances leave, in proportion to their shares: a topology that surges, however far, takes nothing that another
+needs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import floor
 
-from barograph.model import Demand, Instance, Placement, Snapshot
+from barograph.model import Cycle, Demand, Instance, Placement, Snapshot
 
 HAIR_PCT = 1e-6
 LEAST_PCT = 1.0  # a limit of nothing would stop an instance
+BESIDE_CYCLES = 15  # a surge needs as much beside it as the last one did, and that may be a while ago
 
 
 def with_borrowed(
-    now: Snapshot, target: Placement, demand: Demand, shares_pct: Mapping[Instance, float]
+    history: Sequence[Cycle], now: Snapshot, target: Placement, demand: Demand, shares_pct: Mapping[Instance, float]
 ) -> dict[Instance, float]:
     """The limits, in whole per cents where they are above the shares, so that they do not change with every row.
 
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
     counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
-    each is due: they are kept for him whole, headroom and all, and no more is. Who is short then pays for the threads
-    beside the instances (network, GC): a node that has nothing left stops them all until its next period. Several that
-    are short pay by what they are due.
+    each is due: they are kept for him whole, headroom and all, and no more is. The threads beside the instances
+    (network, GC) have theirs: a node that has nothing left stops them all until its next period. Who borrows leaves it
+    to them; who is short pays for it, also with his share, and several that are short by what they are due.
     """
     short = {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
     needs_pct = {
@@ -34,18 +36,22 @@ def with_borrowed(
         for index, need in enumerate(o.shares_pct if o.ceilings_pct else o.held_pct or o.shares_pct)
     }
     limits: dict[Instance, float] = {}
-    for node, tenants in _tenants(now, target).items():
+    tenancy = _tenants(now, target)
+    beside: dict[str, float] = {}
+    if any(len(tenants) > 1 for tenants in tenancy.values()):
+        for then in (*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now):
+            beside.update({n: max(pct, beside.get(n, 0.0)) for n, pct in beside_pct(then).items()})
+    for node, tenants in tenancy.items():
         cpu_pct = now.node(node).cpu_pct
         most = min(100.0, cpu_pct)
         needed = {t: sum(needs_pct.get(i, most) for i in mine) for t, mine in tenants.items()}
         due_by_short = sum(need for t, need in needed.items() if t in short)
         for topology, mine in tenants.items():
-            room = cpu_pct - sum(need for t, need in needed.items() if t != topology)
-            least = 1.0
-            if topology in short:
-                room, least = room - beside_pct(now, node) * needed[topology] / max(HAIR_PCT, due_by_short), 0.0
+            pays = needed[topology] / max(HAIR_PCT, due_by_short) if topology in short else 1.0
+            room = cpu_pct - sum(need for t, need in needed.items() if t != topology) - beside.get(node, 0.0) * pays
             times = float("inf")
             if len(tenants) > 1:
+                least = 0.0 if topology in short else 1.0
                 times = _times([shares_pct.get(i, most) for i in mine], room, most, least)
             for i in mine:
                 share = shares_pct.get(i, most)
@@ -56,16 +62,19 @@ def with_borrowed(
     }
 
 
-def beside_pct(now: Snapshot, node: str) -> float:
-    """CPU that a node's workers used besides their instances; at most half of what it gives."""
-    used_s = next((m.cpu_used_s for m in now.node_metrics if m.node == node), 0.0)
-    cpu_s = now.metrics.columns["cpu_s"]
-    here = [
-        float(cpu_s[position])
-        for position, i in enumerate(now.metrics.instances)
-        if (slot := now.placement.get(i)) is not None and slot.node == node
-    ]
-    return min(max(0.0, 100.0 * (used_s - sum(here)) / now.cycle_s), now.node(node).cpu_pct / 2)
+def beside_pct(then: Snapshot) -> dict[str, float]:
+    """CPU that each node's workers used besides their instances; at most half of what it gives."""
+    used_s = {m.node: m.cpu_used_s for m in then.node_metrics}
+    cpu_s = then.metrics.columns["cpu_s"]
+    for position, i in enumerate(then.metrics.instances):
+        if (slot := then.placement.get(i)) is not None and slot.node in used_s:
+            used_s[slot.node] -= float(cpu_s[position])
+    cpu_pct = {n.name: n.cpu_pct for n in then.nodes}
+    return {
+        node: min(max(0.0, 100.0 * s / then.cycle_s), cpu_pct[node] / 2)
+        for node, s in used_s.items()
+        if node in cpu_pct
+    }
 
 
 def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Instance, None]]]:

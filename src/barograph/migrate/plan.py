@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from barograph.migrate.lend import with_borrowed
 from barograph.migrate.order import Step, steps
 from barograph.model import (
+    Cycle,
     Demand,
     Instance,
     MigrationMode,
@@ -33,7 +34,14 @@ class Migrate:
     mode: MigrationMode = MigrationMode.CUT
     lend: bool = False
 
-    def __call__(self, now: Snapshot, demand: Demand, placement: Placement, reasons: tuple[Reason, ...] = ()) -> Plan:
+    def __call__(
+        self,
+        history: Sequence[Cycle],
+        now: Snapshot,
+        demand: Demand,
+        placement: Placement,
+        reasons: tuple[Reason, ...] = (),
+    ) -> Plan:
         rescales = _rescales(now, demand)
         placement = _with_those_who_stay(now, demand, placement)
         order = steps(now, placement)
@@ -49,14 +57,16 @@ class Migrate:
         plan = Plan(
             placement=Placement(changed),
             rescales=rescales,
-            shares_pct=self._limits(now, demand, placement),
+            shares_pct=self._limits(history, now, demand, placement),
             cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
             mode=self.mode,
             version=now.version,
         )
         return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
 
-    def _limits(self, now: Snapshot, demand: Demand, placement: Placement) -> dict[Instance, float]:
+    def _limits(
+        self, history: Sequence[Cycle], now: Snapshot, demand: Demand, placement: Placement
+    ) -> dict[Instance, float]:
         """What is written for each instance.
 
         Where CPU is short the demand has limits of its own, above the shares; but nobody's are so high that he could
@@ -65,7 +75,7 @@ class Migrate:
         shares, ceilings = _shares(demand), _ceilings(demand)
         if not self.lend or not shares:
             return {**shares, **ceilings}
-        limits = with_borrowed(now, placement, demand, shares)
+        limits = with_borrowed(history, now, placement, demand, shares)
         return {**limits, **{i: min(ceiling, limits[i]) for i, ceiling in ceilings.items()}}
 
 

@@ -111,6 +111,28 @@ def test_a_killed_node_comes_back(stage: Stage, capsys: pytest.CaptureFixture[st
         assert verdict.exact, verdict
 
 
+@pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_with_too_few_seats_there_are_fewer_instances_until_there_are_more(stage: Stage, to_the_end: bool) -> None:
+    """Two nodes of three have 16 seats; it has 19 instances. A new executor has to settle before it is full again."""
+    with stage.wordcount(epoch_s=5.0, supervised=True) as counting:
+
+        def splits() -> int:
+            return sum(i.startswith("split/") for i in counting.executors())
+
+        outcome = stage.engine.apply(Plan(rescales=(Rescale(counting.name, "split", 14),)))
+        assert outcome.ok, outcome.refused
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert [r.cause for r in handle(counting).restarts] == [f"lost executor {executor} on {node}"]
+        assert splits() == 11
+        if to_the_end:
+            counting.settle(lambda: splits() == 14, 120.0, look_s=0.5)
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
 @pytest.mark.slow  # a new executor has to settle first
 def test_who_was_told_to_sit_somewhere_comes_home(stage: Stage) -> None:
     with stage.wordcount(epoch_s=5.0, supervised=True) as counting:

@@ -3,8 +3,8 @@
 It decides nothing. A plan is checked against the cluster as it is now and refused whole if anything in it cannot be.
 """
 
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Protocol
@@ -16,6 +16,7 @@ from barograph.engines.spark.epoch_pace import EpochPace
 from barograph.engines.spark.eyes import MESSAGE_TIMEOUT_S, Eyes
 from barograph.engines.spark.gates import Gates
 from barograph.engines.spark.shares import Shares
+from barograph.engines.spark.standing import StandingOrders
 from barograph.model import Instance, MigrationMode, Node, Outcome, Placement, Plan, Refusal, Slot, Snapshot, Topology
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
@@ -23,14 +24,14 @@ COMMIT_TIMEOUT_S = 120.0
 WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read after it
 # Between two epochs; who holds a topology there goes on much sooner.
 HOLD_S = 60.0
-COLD_S = 20.0  # of a new executor: its own start is over by then
-# Instances by operator that differ from the query's own, and who sits on which executor.
-Order = tuple[dict[str, int], list[tuple[str, int, str]]]
+LEAD_S = 2.0  # of those who are cut first; the others do not wait longer for them
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
 
 class Keeper(Protocol):
-    """Who can stop a topology and start it again."""
+    """Who can stop a topology and start it again. doing: in words."""
+
+    doing: str
 
     def repartition(self, count: int | None) -> str:
         """Split its state over so many instances, None: leave it; start it again. Empty when done, else why not."""
@@ -50,10 +51,7 @@ class SparkEngine(Eyes):
     ) -> None:
         super().__init__(spark, nodes, now, timeout_s, shares)
         self.commit_timeout_s = COMMIT_TIMEOUT_S  # how long apply() waits for an epoch to end
-        self._parallelism: dict[str, dict[str, int]] = {}
-        self._ordered: dict[str, Placement] = {}
-        self._sent: dict[str, list[tuple[str, int, str]]] = {}  # by executor, as the planner was told
-        self._warmed: set[str] = set()  # new executors that were made ready for who comes home to them
+        self._standing = StandingOrders(self._bridge, self.sight, self._executors, self._left_seats)
         self._keepers: dict[str, Keeper] = {}
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
@@ -62,36 +60,19 @@ class SparkEngine(Eyes):
     def refresh(self) -> None:
         with self._lock:
             super().refresh()
-            self._bring_home()
-
-    def _bring_home(self) -> None:
-        """A slot whose executor was lost has another: who was to sit there does so again from the next epoch on, once
-        the new one has run for a while."""
-        new = {e.id for e in self.sight.executors if time.time() * 1000 - e.since_ms < COLD_S * 1000}
-        for topology in self.sight.topologies:
-            places = self._places(self._ordered.get(topology, Placement()))
-            awaited = {e for _, _, e in places} - {e for _, _, e in self._sent.get(topology, places)}
-            if not awaited or self._replacing:
-                continue
-            if awaited <= new:
-                self._warm_ahead(topology, [(index, e) for _, index, e in places if e in awaited - self._warmed])
-            else:
-                self._send({topology: (dict(self._parallelism.get(topology, {})), places)}, ())
-
-    def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:
-        """A new executor's first work loads much code: better now than when a whole epoch waits for it."""
-        self._warmed |= {e for _, e in moves}
-        if moves:
-            args = (topology, moves, COLD_S)
-            threading.Thread(target=self._bridge.warm, args=args, name="barograph-warm", daemon=True).start()
-
-    def _send(self, orders: Mapping[str, Order], cut: Iterable[str]) -> dict[str, int]:
-        self._sent.update({topology: places for topology, (_, places) in orders.items()})
-        return self._bridge.order(orders, cut)
+            if not self._replacing:
+                self._standing.bring_home()
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one; none while workers are being replaced."""
         return 0 if self._replacing else super().free_seats(topology)
+
+    def fit(self, topology: str, seats: int | None) -> int:
+        """How many instances its next life has: as many as it had, or where seats are short as many as it can do with.
+
+        None: they are not short."""
+        with self._lock:
+            return self._standing.fit(topology, seats)
 
     def place_first(
         self, topology: Topology, placement: Placement, parallelism: Mapping[str, int] = MappingProxyType({})
@@ -100,14 +81,12 @@ class SparkEngine(Eyes):
         so that its first epoch runs so."""
         with self._lock:
             self.refresh()
-            self._parallelism[topology.name] = dict(parallelism)
-            self._ordered[topology.name] = placement
-            self._send({topology.name: (dict(parallelism), self._places(placement))}, ())
+            self._standing.begin(topology.name, placement, parallelism)
 
     def orders(self, topology: str) -> tuple[Placement, dict[str, int]]:
         """What was last ordered of a topology: who sits where, and the operators that were rescaled."""
         with self._lock:
-            return self._ordered.get(topology, Placement()), dict(self._parallelism.get(topology, {}))
+            return self._standing.placement(topology), self._standing.counts(topology)
 
     def apply(self, plan: Plan) -> Outcome:
         ending = {*plan.cuts, *(i.topology for i in plan.placement), *(r.topology for r in plan.rescales)}
@@ -146,8 +125,12 @@ class SparkEngine(Eyes):
                 return Outcome(done=tuple(done))
             leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
-            ending = self._send(orders, cut - set(turns))
+            cut -= set(turns)
+            first = self._first(cut, now)
+            ending = self._standing.send(orders, first)
         # Outside the lock: others may look while this waits.
+        if cut - first:
+            ending |= self._follow(plan, ending, cut - first)
         problems = {t: keeper.repartition(count) for t, (keeper, count) in turns.items()}
         if leaving:
             problems["worker"] = self._replace(leaving, set(orders))
@@ -172,7 +155,26 @@ class SparkEngine(Eyes):
         self._await_lives(ending)
         return Outcome(done=tuple(done), order_to_commit_s=order_to_commit_s if ending or problems else None)
 
-    def _turns(self, plan: Plan, now: Snapshot, orders: Mapping[str, object]) -> dict[str, tuple[Keeper, int | None]]:
+    def _first(self, cut: set[str], now: Snapshot) -> set[str]:
+        """Who is cut before the others: those whose sources wait for this plan, if there is room for them already.
+
+        To start takes all the CPU a driver can get. One after the other each is silent for a shorter time."""
+        waiting = cut & self.gates.paused
+        seated = {i: s for i, s in now.placement.slots.items() if i.topology not in waiting}
+        for topology in waiting:
+            seated |= self._standing.placement(topology).slots
+        taken, seats = Counter(seated.values()), {w.slot: w.seats for w in now.workers}
+        return waiting if waiting and all(n <= seats.get(slot, 0) for slot, n in taken.items()) else cut
+
+    def _follow(self, plan: Plan, first: Mapping[str, int], later: set[str]) -> dict[str, int]:
+        """Those who waited have their plan and go on; then the others are cut."""
+        if all(self._bridge.await_epoch_after(t, e, LEAD_S) is not None for t, e in first.items()):
+            self.holds_version = max(self.holds_version, plan.version or 0)
+            self._await_lives(first, LEAD_S)
+        with self._lock:
+            return self._standing.send((), later)
+
+    def _turns(self, plan: Plan, now: Snapshot, orders: Iterable[str]) -> dict[str, tuple[Keeper, int | None]]:
         """Topologies that are stopped and started again: by whom, and over how many instances their state is split."""
         found: dict[str, tuple[Keeper, int | None]] = {}
         if plan.mode is MigrationMode.RESTART_QUERY:
@@ -198,17 +200,17 @@ class SparkEngine(Eyes):
             now = self._snapshot(self._now() - self._born, 1.0)
             if refusals(plan, now):
                 return
-            executors = {slot: executor for executor, slot in self._slots.items()}
+            executors = self._executors()
             moves = {t.name: self._moves(t.name, now, plan.placement) for t in now.topologies}
         for topology, moved in moves.items():
             if moved:
                 self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
 
-    def _changed_workers(self, now: Snapshot, orders: Mapping[str, object]) -> set[str]:
+    def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
         """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
         found = set()
         for topology in orders:
-            for instance, slot in self._moves(topology, now, self._ordered[topology]).items():
+            for instance, slot in self._moves(topology, now, self._standing.placement(topology)).items():
                 found |= {slot, now.placement[instance]}
         return {executor for executor, slot in self._slots.items() if slot in found}
 
@@ -228,15 +230,15 @@ class SparkEngine(Eyes):
                 time.sleep(0.1)
                 self.refresh()
             with self._lock:
-                orders = {t: (dict(self._parallelism.get(t, {})), self._places(self._ordered[t])) for t in topologies}
-                self._send(orders, ())
+                self._standing.send(topologies)
         finally:
             self._replacing = False
         while not all(
             (e := self.sight.present(t)) and e.run != runs[t] and len(e.lives) == len(e.seated) for t in runs
         ):
             if self._now() > deadline:
-                return "the workers were replaced, but the topology has not started again"
+                doing = "; ".join(f"{t}: {k.doing}" for t, k in self._keepers.items() if t in runs)
+                return f"the workers were replaced, but the topology has not started again ({doing})"
             time.sleep(0.1)
             self.refresh()
         return ""
@@ -247,9 +249,9 @@ class SparkEngine(Eyes):
             self.holds_version = max(self.holds_version, plan.version or 0)
             return self.gates.rest(rests)
 
-    def _orders(self, plan: Plan, now: Snapshot) -> tuple[dict[str, Order], list[str]]:
-        """Orders for each topology that changes, and what they do in words."""
-        orders = {}
+    def _orders(self, plan: Plan, now: Snapshot) -> tuple[list[str], list[str]]:
+        """Change the orders that stand: of which topologies, and what that does in words."""
+        changed: list[str] = []
         done: list[str] = []
         for topology in now.topologies:
             after = rescaled(topology, plan)
@@ -261,26 +263,17 @@ class SparkEngine(Eyes):
             moved = [i for i in wanted if i in now.placement and wanted[i] != now.placement[i]]
             scaled = [o for o in after.operators if o.parallelism != topology.operator(o.name).parallelism]
             if not moved and not scaled:
-                self._confirm(topology.name, plan.placement)
+                self._standing.confirm(topology.name, plan.placement)
                 continue
-            parallelism = self._parallelism.setdefault(topology.name, {})
-            parallelism.update({o.name: o.parallelism for o in scaled if not o.stateful})
-            self._ordered[topology.name] = Placement(wanted)
-            orders[topology.name] = (dict(parallelism), self._places(Placement(wanted)))
+            counts = {o.name: o.parallelism for o in scaled if not o.stateful}
+            self._standing.change(topology.name, Placement(wanted), counts)
+            changed.append(topology.name)
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
             done += [
                 f"scaled {topology.name}/{o.name} from {topology.operator(o.name).parallelism} to {o.parallelism}"
                 for o in scaled
             ]
-        return orders, done
-
-    def _confirm(self, topology: str, placement: Placement) -> None:
-        """Who is told to sit where it sits comes back there after a failure. Nothing is cut for it."""
-        before = self._ordered.get(topology, Placement())
-        after = Placement({**before.slots, **{i: s for i, s in placement.slots.items() if i.topology == topology}})
-        if after != before:
-            self._ordered[topology] = after
-            self._send({topology: (dict(self._parallelism.get(topology, {})), self._places(after))}, ())
+        return changed, done
 
     def _share(self, plan: Plan) -> list[str]:
         """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
@@ -293,9 +286,8 @@ class SparkEngine(Eyes):
         self.shares.hold(self._threads())
         return [f"share of {i} is {s:g} %" for i, s in new.items()]
 
-    def _places(self, placement: Placement) -> list[tuple[str, int, str]]:
-        executors = {slot: executor for executor, slot in self._slots.items()}
-        return [(i.operator, i.index, executors[s]) for i, s in placement.slots.items() if s in executors]
+    def _executors(self) -> dict[Slot, str]:
+        return {slot: executor for executor, slot in self._slots.items()}
 
     def _await_lives(self, ended: Mapping[str, int], timeout_s: float = 10.0) -> None:
         """Wait until every instance of the new epochs has reported itself, so that the next look sees them."""
@@ -342,7 +334,7 @@ class SparkEngine(Eyes):
         Whoever runs on them loses nothing: Spark itself ends none that runs a task. ``want_executors`` comes after."""
         with self._lock:
             self.refresh()
-            ordered = [self._ordered.get(name, Placement()) for name in self.sight.topologies]
+            ordered = [self._standing.placement(name) for name in self.sight.topologies]
             for placement in (self._world.placement, *ordered):
                 sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
                 if sitting:

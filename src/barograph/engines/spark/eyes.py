@@ -242,9 +242,8 @@ class Eyes:
         """Seats of live executors that other topologies leave to this one."""
         with self._lock:
             self.refresh()
-            taken = sum(
-                len(e.seated)
-                for name in self.sight.topologies
-                if name != topology and (e := self.sight.present(name)) is not None
-            )
-            return sum(e.seats for e in self.sight.executors) - taken
+            return self._left_seats(topology)
+
+    def _left_seats(self, topology: str) -> int:
+        others = (self.sight.present(name) for name in self.sight.topologies if name != topology)
+        return sum(e.seats for e in self.sight.executors) - sum(len(e.seated) for e in others if e is not None)

@@ -40,6 +40,8 @@ class Sight:
     def __init__(self) -> None:
         self.executors: tuple[Executor, ...] = ()
         self.topologies: dict[str, Topology] = {}
+        self.known: dict[str, Topology] = {}
+        """Topologies as they were last seen, also those that do not run just now."""
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, Outflow] = {}
         self.tally = Tally()
@@ -62,6 +64,7 @@ class Sight:
         self.topologies = {
             name: read_topology(name, seen.operators, seen.edges, name in self.kept) for name in sorted(names)
         }
+        self.known.update(self.topologies)
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
         epochs = self.epochs.setdefault(topology, OrderedDict())

@@ -31,6 +31,7 @@ _LOOK_S = 0.05
 _UP_LOOK_S = 0.2  # to look costs CPU that the instances need to start
 _PROVEN_S = 10.0  # who ran for so long is started again first and diagnosed then
 _FORGET_S = 5.0  # the driver drops a dead executor within moments of noticing; longer than this it is not waited for
+_TOGETHER_S = 1.0  # executors that come come together; a topology is not made smaller for the first of them
 _PROGRESS_KEPT = 100
 # How Spark refuses to start a query whose state was being repartitioned when the driver died.
 _UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
@@ -68,7 +69,6 @@ class Supervised:
         self._query = self._begin()
         require_kept_checkpoint(self._query)
         self._done_by = self._committed()
-        self._needed = 0
         self._up_since_s = float("inf")
         self._refused: PySparkException | BadInput | None = None
         self._wish: Wish | None = None
@@ -287,10 +287,7 @@ class Supervised:
     def _is_up(self) -> bool:
         self._engine.refresh()
         epoch = self._engine.sight.present(self.topology)
-        if epoch is None or epoch.run != self.runId or not epoch.seated or len(epoch.lives) < len(epoch.seated):
-            return False
-        self._needed = len(epoch.seated)
-        return True
+        return bool(epoch and epoch.run == self.runId and epoch.seated and len(epoch.lives) >= len(epoch.seated))
 
     def _next_life(self, end: str) -> str:
         """Find out why a life ended, begin the next, and live it: how that one ends. Until then every step counts."""
@@ -366,16 +363,23 @@ class Supervised:
         return max(planned) - 1 if planned else None
 
     def _await_room(self) -> bool:
-        """Wait until no dead executor is counted and there are seats for all; False when stopped meanwhile."""
+        """Wait until no dead executor is counted and there are seats for all, or for as many as it can do with; False
+        when stopped meanwhile."""
         deadline = time.monotonic() + _FORGET_S
         while self._engine.living()[1] and time.monotonic() < deadline:
             if self._stopping.wait(_LOOK_S):
                 return False
-        deadline = time.monotonic() + self._limits.patience_s
-        while (free := self._engine.free_seats(self.topology)) < self._needed and time.monotonic() < deadline:
-            self.doing = f"waiting for seats: {self._needed} instances need one each and {free} are free"
+        began = time.monotonic()
+        while (waited_s := time.monotonic() - began) < self._limits.patience_s:
+            free = self._engine.free_seats(self.topology)
+            # Without any seat it is not a matter of fewer instances.
+            needed = self._engine.fit(self.topology, free if free and waited_s > _TOGETHER_S else None)
+            if needed <= free:
+                break
+            self.doing = f"waiting for seats: {needed} instances need one each and {free} are free"
             if self._stopping.wait(_LOOK_S):
                 return False
+        self.doing = "starting again"
         return True
 
     def _give_up(self, error: Exception, why: str) -> None:
