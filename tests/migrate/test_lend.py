@@ -45,10 +45,10 @@ def limits(
 
 
 def with_threads_beside() -> Snapshot:
-    """One node that t and u share; in 10 s it used 9 s, its instances 7.5."""
+    """One node that t and u share; in 10 s it used 10 s, its instances 8.5."""
     now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
-    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 6.0])})
-    return replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 9.0),))
+    metrics = Metrics((instance("t/0"), instance("u/0")), {"cpu_s": np.array([1.5, 7.0])})
+    return replace(now, metrics=metrics, node_metrics=(NodeMetrics("x", 10.0),))
 
 
 def test_who_has_a_node_to_itself_is_not_held_back() -> None:
@@ -100,7 +100,7 @@ def test_where_cpu_is_short_nobody_takes_what_another_is_due() -> None:
 
 
 def test_who_is_short_pays_for_the_threads_beside_the_instances() -> None:
-    """In 10 s the node used 9 s, its instances 7.5: t keeps its share, u gets what is left beside that and the 15 %."""
+    """In 10 s the node used 10 s, its instances 8.5: t keeps its share, u gets what that and the 15 % leave."""
     now = with_threads_beside()
     demand = Demand(
         (
@@ -118,14 +118,22 @@ def test_who_borrows_leaves_those_threads_theirs() -> None:
     assert limits(now, asked({"t": (20,), "u": (75,)})) == {"t/0": 20, "u/0": 75}
 
 
-def test_those_threads_get_what_they_needed_in_the_last_surge() -> None:
-    """Now they need nothing: a surge that begins before the next cycle finds their CPU kept for them all the same."""
+def test_what_those_threads_need_is_learned_from_several_cycles() -> None:
+    """Their part of all that was used: in one cycle of four 1.5 s of 10, in the others nothing of 8.5: 4.2 %."""
     surge = with_threads_beside()
-    calm = replace(surge, node_metrics=(NodeMetrics("x", 7.5),))
+    calm = replace(surge, node_metrics=(NodeMetrics("x", 8.5),))
     demand = asked({"t": (20,), "u": (40,)})
     assert limits(calm, demand) == {"t/0": 60, "u/0": 80}
-    assert limits(calm, demand, seen=(calm, surge, calm)) == {"t/0": 45, "u/0": 65}
+    assert limits(calm, demand, seen=(calm, surge, calm)) == {"t/0": 55, "u/0": 75}
     assert limits(calm, demand, seen=(surge, *[calm] * BESIDE_CYCLES)) == {"t/0": 60, "u/0": 80}
+
+
+def test_those_threads_need_the_same_part_however_little_is_used() -> None:
+    surge = with_threads_beside()
+    tenth = replace(surge.metrics, columns={"cpu_s": np.array([0.15, 0.7])})
+    idle = replace(surge, metrics=tenth, node_metrics=(NodeMetrics("x", 1.0),))
+    demand = asked({"t": (20,), "u": (40,)})
+    assert limits(idle, demand) == limits(surge, demand) == {"t/0": 45, "u/0": 65}
 
 
 def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> None:

@@ -15,7 +15,7 @@ from barograph.model import Cycle, Demand, Instance, Placement, Snapshot
 
 HAIR_PCT = 1e-6
 LEAST_PCT = 1.0  # a limit of nothing would stop an instance
-BESIDE_CYCLES = 15  # a surge needs as much beside it as the last one did, and that may be a while ago
+BESIDE_CYCLES = 15  # what threads beside the instances need is learned from so many
 
 
 def with_borrowed(
@@ -39,8 +39,7 @@ def with_borrowed(
     tenancy = _tenants(now, target)
     beside: dict[str, float] = {}
     if any(len(tenants) > 1 for tenants in tenancy.values()):
-        for then in (*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now):
-            beside.update({n: max(pct, beside.get(n, 0.0)) for n, pct in beside_pct(then).items()})
+        beside = beside_pct([*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now])
     for node, tenants in tenancy.items():
         cpu_pct = now.node(node).cpu_pct
         most = min(100.0, cpu_pct)
@@ -62,19 +61,25 @@ def with_borrowed(
     }
 
 
-def beside_pct(then: Snapshot) -> dict[str, float]:
-    """CPU that each node's workers used besides their instances; at most half of what it gives."""
-    used_s = {m.node: m.cpu_used_s for m in then.node_metrics}
-    cpu_s = then.metrics.columns["cpu_s"]
-    for position, i in enumerate(then.metrics.instances):
-        if (slot := then.placement.get(i)) is not None and slot.node in used_s:
-            used_s[slot.node] -= float(cpu_s[position])
-    cpu_pct = {n.name: n.cpu_pct for n in then.nodes}
-    return {
-        node: min(max(0.0, 100.0 * s / then.cycle_s), cpu_pct[node] / 2)
-        for node, s in used_s.items()
-        if node in cpu_pct
-    }
+def beside_pct(seen: Sequence[Snapshot]) -> dict[str, float]:
+    """Of each node's CPU, the part that threads beside the instances need when all of it is used; at most half.
+
+    They work for the instances, so what they need goes up and down with what those use: one cycle says little."""
+    used_s: dict[str, float] = {}
+    by_instances_s: dict[str, float] = {}
+    for then in seen:
+        cpu_s = then.metrics.columns["cpu_s"]
+        for m in then.node_metrics:
+            used_s[m.node] = used_s.get(m.node, 0.0) + m.cpu_used_s
+        for position, i in enumerate(then.metrics.instances):
+            if (slot := then.placement.get(i)) is not None:
+                by_instances_s[slot.node] = by_instances_s.get(slot.node, 0.0) + float(cpu_s[position])
+    found = {}
+    for node in seen[-1].nodes:
+        used, instances = used_s.get(node.name, 0.0), by_instances_s.get(node.name, 0.0)
+        beside = max(0.0, used - instances) if instances > 0.0 else 0.0
+        found[node.name] = node.cpu_pct * min(0.5, beside / max(used, HAIR_PCT))
+    return found
 
 
 def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Instance, None]]]:
