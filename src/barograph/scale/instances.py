@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import Cycle, Operator, Snapshot
-from barograph.scale.protocol import bounded, ceil, most_instances, total_seats
+from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
 from barograph.scale.rest import changed_within
 
 
@@ -89,7 +89,9 @@ class Need:
 
 @dataclass(eq=False)
 class Growth:
-    """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision."""
+    """What may change this cycle: seats still free, and what the last cycles wanted. Made anew for every decision.
+
+    A topology that is to go on when a node is lost must fit on the others, so seats of one node are left free."""
 
     now: Snapshot = field(repr=False)
     free_seats: int
@@ -107,7 +109,7 @@ class Growth:
         seats = total_seats(now)
         return Growth(
             now,
-            most_instances(now) if seats is None else seats - running,
+            most_instances(now) if seats is None else seats - spare_seats(now) - running,
             resting,
             history,
             patience_cycles,

@@ -1,6 +1,7 @@
 """What a scaler is, and what all of them reckon with: bounds of an operator, limits of an instance."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -30,6 +31,19 @@ def total_seats(now: Snapshot) -> int | None:
     if any(n.seats is None for n in now.nodes):
         return None
     return sum((n.seats or 0) * n.slots for n in now.nodes)
+
+
+def spare_seats(now: Snapshot) -> int:
+    """Seats that nobody should grow into: those that are lost with the largest node, less what sleeping nodes have."""
+    if now.workers and now.shared_workers:
+        by_node: Counter[str] = Counter()
+        for w in now.workers:
+            by_node[w.slot.node] += w.seats
+    else:
+        by_node = Counter({n.name: (n.seats or 0) * n.slots for n in now.nodes})
+    if len(by_node) < 2:
+        return 0
+    return max(0, max(by_node.values()) - sum((n.seats or 0) * n.slots for n in now.asleep))
 
 
 def most_instances(now: Snapshot) -> int:

@@ -5,6 +5,7 @@ Bounded: a topology keeps its last epochs and its last hour of output.
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from barograph.engines.spark.outflow import Outflow
 from barograph.engines.spark.tally import Tally
@@ -54,10 +55,10 @@ class Sight:
         for seat in seen.seated:
             epoch = self._epoch(seat.topology, seat.run, seat.epoch)
             epoch.orders, epoch.planned_ms = seat.orders, seat.planned_ms
-            epoch.seated[Instance(seat.topology, seat.operator, seat.index)] = seat
+            epoch.seated[_instance(seat.topology, seat.operator, seat.index)] = seat
         for life in seen.lives:
             epoch = self._epoch(life.topology, life.run, life.epoch)
-            epoch.lives[Instance(life.topology, life.operator, life.index)] = life
+            epoch.lives[_instance(life.topology, life.operator, life.index)] = life
         for (topology, tenth), rows in seen.output.items():
             self.output.setdefault(topology, Outflow()).add(tenth, rows)
         names = {o.topology for o in seen.operators}
@@ -83,6 +84,12 @@ class Sight:
             return None
         planned = [e for e in self.epochs.get(topology, {}).values() if e.planned_ms > 0]
         return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
+
+
+@lru_cache(SEATS_KEPT)
+def _instance(topology: str, operator: str, index: int) -> Instance:
+    """The same one in all epochs: it is the key of most that is remembered."""
+    return Instance(topology, operator, index)
 
 
 def read_topology(

@@ -21,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barograph.engines.spark.diagnosis import BUG, Death, Limits, diagnose, give_up, wait_s
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.kept_checkpoint import checkpoint_of, require_kept_checkpoint
+from barograph.engines.spark.progress import read_progress, told_progress
 from barograph.engines.spark.replayed import Replayed, replayed
 from barograph.engines.spark.splitting import Wish, split_state
 from barograph.model import BadInput
@@ -61,7 +62,7 @@ class Supervised:
         self._error: Exception | None = None
         self._deaths: list[Death] = []
         self._restarts: list[Restart] = []
-        self._progress: deque[Any] = deque(maxlen=_PROGRESS_KEPT)
+        self._progress: deque[str] = deque(maxlen=_PROGRESS_KEPT)  # of earlier lives, as Spark tells it
         self._runs: set[str] = set()
         self._began_with = self._engine.living()[0]
         self._writing = ThreadPoolExecutor(1, "spare-writer")
@@ -108,12 +109,12 @@ class Supervised:
     def lastProgress(self) -> Any:  # noqa: N802  # Spark's name
         """Of the latest epoch that ended, whichever life it was in."""
         with self._lock:
-            return self._query.lastProgress or (self._progress[-1] if self._progress else None)
+            return self._query.lastProgress or (read_progress(self._progress[-1]) if self._progress else None)
 
     @property
     def recentProgress(self) -> list[Any]:  # noqa: N802  # Spark's name
         with self._lock:
-            return [*self._progress, *self._query.recentProgress][-_PROGRESS_KEPT:]
+            return [*map(read_progress, self._progress), *self._query.recentProgress][-_PROGRESS_KEPT:]
 
     def exception(self) -> Exception | None:
         """What ended it for good; None as long as it lives, is being started again, or was stopped."""
@@ -257,7 +258,7 @@ class Supervised:
                     return ""
                 self._began_with = self._engine.living()[0]
                 self._query = self._started(writer)
-                self._progress.extend(stopped.recentProgress)
+                self._progress.extend(told_progress(stopped))
         except (PySparkException, BadInput) as refused:
             wish.grant(f"it could not be started again: {refused}")
             return f"{_DIED}{refused}"
@@ -337,7 +338,7 @@ class Supervised:
             self._began_with, self._refused = self._engine.living()[0], None
             try:
                 self._query = self._begin()
-                self._progress.extend(dead.recentProgress)
+                self._progress.extend(told_progress(dead))
             except (PySparkException, BadInput) as refused:
                 self._refused = refused
             return True
