@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.model import BadInput
@@ -56,6 +56,7 @@ def test_entries_follow_zipf(vocabulary: int, skew: float, shares: list[int]) ->
     assert [counts[rank] for rank in range(vocabulary)] == shares
 
 
+@settings(deadline=None)  # the first table of a process takes a while to make
 @given(st.integers(1, 3000), st.floats(0, 8))
 def test_every_entry_has_a_word(vocabulary: int, skew: float) -> None:
     found = table(vocabulary, skew)

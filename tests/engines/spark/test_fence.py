@@ -47,7 +47,7 @@ def test_v1_before_v2_when_both_are_mounted() -> None:
 
 
 def test_v1_quota_is_lifted_before_the_period_changes() -> None:
-    assert limit_steps(1, 0.6, 20_000) == (
+    assert limit_steps(1, 0.6) == (
         ("cpu.cfs_quota_us", "-1"),
         ("cpu.cfs_period_us", "20000"),
         ("cpu.cfs_quota_us", "12000"),
@@ -55,7 +55,8 @@ def test_v1_quota_is_lifted_before_the_period_changes() -> None:
 
 
 def test_v2_is_one_write() -> None:
-    assert limit_steps(2, 1.5) == (("cpu.max", "150000 100000"),)
+    assert limit_steps(2, 1.5) == (("cpu.max", "30000 20000"),)
+    assert limit_steps(2, 0.2) == (("cpu.max", "20000 100000"),)
 
 
 def test_a_quota_the_kernel_refuses_is_bad_input() -> None:
@@ -108,8 +109,8 @@ def throttling(group: Path) -> tuple[int, int]:
 
 def test_limit_holds(groups: Groups) -> None:
     """A loop that would take a whole core gets, of each period, what the fence gives and no more."""
-    cpu, period_s, group = 0.2, 0.02, groups.node("node-1")
-    groups.fence("node-1", cpu, round(period_s * 1e6))
+    cpu, period_s, group = 0.25, 0.02, groups.node("node-1")
+    groups.fence("node-1", cpu)
     loop = subprocess.Popen(["sh", "-c", ENTER, "sh", group, sys.executable, "-c", "while True: pass"])
     try:
         deadline = time.monotonic() + 20
@@ -120,7 +121,7 @@ def test_limit_holds(groups: Groups) -> None:
         loop.kill()
         loop.wait()
     assert throttled >= 30
-    # A limit that did not hold would give five times as much; the kernel hands quota out in slices, hence the margins.
+    # A limit that did not hold would give four times as much; the kernel hands quota out in slices, hence the margins.
     assert 0.4 * throttled * cpu * period_s < used < 2.0 * periods * cpu * period_s + 0.05
 
 
@@ -128,10 +129,12 @@ def test_limit_can_change_and_be_lifted(groups: Groups) -> None:
     assert groups.limit("node-1") is None
     child = groups.node("node-1") / "thread-1"
     child.mkdir()
-    groups.fence("node-1", 0.6)
+    groups.fence("node-1", 0.2)
     if groups.version == 1:  # v2 needs its threaded kind for this
-        (child / "cpu.cfs_quota_us").write_text("50000")
-    groups.fence("node-1", 0.7, 20_000)  # the old quota with the new period, or the other way round, would not do
-    assert groups.limit("node-1") == pytest.approx(0.7)
+        (child / "cpu.cfs_quota_us").write_text("15000")
+    # Periods differ: the new quota with the old period would not do, nor on the way back the old one with the new.
+    for cpu in (0.7, 0.2, 0.7):
+        groups.fence("node-1", cpu)
+        assert groups.limit("node-1") == pytest.approx(cpu)
     groups.lift("node-1")
     assert groups.limit("node-1") is None

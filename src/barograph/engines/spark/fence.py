@@ -16,8 +16,11 @@ from typing import Literal
 
 from barograph.model.checks import require
 
-PERIOD_US = 100_000
+# A node that has used up its quota stands still for the rest of its period: a slow core does not, so periods are short.
+PERIOD_US = 20_000
+LONG_PERIOD_US = 100_000  # for nodes so small that the kernel would hand out the quota of a short one in one piece
 LEAST_QUOTA_US = 1_000  # the kernel refuses less
+_PIECE_US = 5_000  # what the kernel hands out at a time
 ROOM = "barograph"
 
 
@@ -39,9 +42,9 @@ class Groups:
     def node(self, name: str) -> Path:
         return self.path / name
 
-    def fence(self, node: str, cpu: float, period_us: int = PERIOD_US) -> None:
+    def fence(self, node: str, cpu: float) -> None:
         """Limit the node to so many cores from now on."""
-        _write(self.node(node), limit_steps(self.version, cpu, period_us))
+        _write(self.node(node), limit_steps(self.version, cpu))
 
     def lift(self, node: str) -> None:
         """Take the limit away."""
@@ -57,20 +60,24 @@ class Groups:
         return None if quota in ("max", "-1") else int(quota) / int(period)
 
 
-def limit_steps(version: Literal[1, 2], cpu: float, period_us: int = PERIOD_US) -> tuple[tuple[str, str], ...]:
+def quota_us(cpu: float) -> tuple[int, int]:
+    """So many cores as the kernel is told: quota and period."""
+    period_us = PERIOD_US if cpu * PERIOD_US >= _PIECE_US else LONG_PERIOD_US
+    return round(cpu * period_us), period_us
+
+
+def limit_steps(version: Literal[1, 2], cpu: float) -> tuple[tuple[str, str], ...]:
     """What is written where, in order, to limit a group to so many cores."""
-    quota_us = round(cpu * period_us)
-    require(
-        quota_us >= LEAST_QUOTA_US, f"a node cannot have {cpu:g} cores: the least is {LEAST_QUOTA_US / period_us:g}"
-    )
+    quota, period = quota_us(cpu)
+    require(quota >= LEAST_QUOTA_US, f"a node cannot have {cpu:g} cores: the least is {LEAST_QUOTA_US / period:g}")
     if version == 2:
-        return (("cpu.max", f"{quota_us} {period_us}"),)
+        return (("cpu.max", f"{quota} {period}"),)
     # v1 takes two writes, and between them old and new mix: a new period with the old quota may be less than a child
     # group has, and is refused. Without a quota any period is good.
     return (
         ("cpu.cfs_quota_us", "-1"),
-        ("cpu.cfs_period_us", str(period_us)),
-        ("cpu.cfs_quota_us", str(quota_us)),
+        ("cpu.cfs_period_us", str(period)),
+        ("cpu.cfs_quota_us", str(quota)),
     )
 
 

@@ -4,7 +4,7 @@ import os
 import socket
 from dataclasses import dataclass
 
-from barograph.engines.spark.fence import LEAST_QUOTA_US, PERIOD_US
+from barograph.engines.spark.fence import LEAST_QUOTA_US, LONG_PERIOD_US
 from barograph.model import Node
 from barograph.model.checks import BadInput, require, require_number, require_whole
 
@@ -41,7 +41,7 @@ class ClusterSettings:
             )
         for cores in self.node_cpus().values():
             if cores is not None:
-                require_number("node_cpu", cores, LEAST_QUOTA_US / PERIOD_US)
+                require_number("node_cpu", cores, LEAST_QUOTA_US / LONG_PERIOD_US)
         if self.port is not None:
             require_whole("port", self.port, 1)
             require(self.port <= 65535, f"port must be at most 65535, not {self.port}")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from barograph.engines.spark.fence import PERIOD_US, Groups, accounts_of
+from barograph.engines.spark.fence import Groups, accounts_of, quota_us
 from barograph.engines.spark.runs import Run
 from barograph.engines.spark.share_writes import (
     ALL,
@@ -79,7 +79,7 @@ class ShareGroups:
 
     def __init__(self, node: NodeGroup, say: Callable[[str], None] = _warn, cores: float | None = None) -> None:
         self.node = node
-        self._cores = None if cores is None else Quota(round(cores * PERIOD_US), PERIOD_US)
+        self._cores = None if cores is None else Quota(*quota_us(cores))
         self.problem = ""
         self._say = say
         self._held: dict[Instance, Held] = {}
@@ -107,7 +107,7 @@ class ShareGroups:
     def refence(self, cpu: float) -> None:
         """Give the node another limit. v1 refuses one below that of a group inside it, so the order depends."""
         with self._lock:
-            quota = Quota(round(cpu * PERIOD_US), PERIOD_US)
+            quota = Quota(*quota_us(cpu))
             self._cores = quota
             groups = Groups(self.node.version, self.node.path.parent)
 
