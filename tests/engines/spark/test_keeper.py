@@ -114,7 +114,7 @@ def test_a_killed_node_comes_back(stage: Stage, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_with_too_few_seats_there_are_fewer_instances_until_there_are_more(stage: Stage, to_the_end: bool) -> None:
     """Two nodes of three have 16 seats; it has 19 instances. A new executor has to settle before it is full again."""
-    with stage.wordcount(epoch_s=5.0, supervised=True) as counting:
+    with stage.wordcount("crowded", epoch_s=5.0, supervised=True) as counting:
 
         def splits() -> int:
             return sum(i.startswith("split/") for i in counting.executors())
