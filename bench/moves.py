@@ -1,6 +1,7 @@
 """What moving M instances costs under load, in every way there is, with little state and with a million keys.
 
-About twenty minutes; BENCH_REPEATS (2) makes it longer or shorter. JSON, by kind of instance (``stateless``:
+About 35 minutes; BENCH_REPEATS (2) makes it longer or shorter: the way that the bar is about is measured three times
+as often, ``worker`` and the million keys once. JSON, by kind of instance (``stateless``:
 split, ``stateful``: count, ``million``: count with 1,000,000 keys), way and M: ``pause_s`` (the longest gap in the
 output) as median, worst and count, and ``degraded_s``: for 20, 40, 60, 80 and 100 %, seconds (in steps of 0.1) in which
 at least that part of the stable output was missing, medians. ``exact``: no row lost, none counted twice, in each query.

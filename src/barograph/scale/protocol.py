@@ -26,24 +26,27 @@ def instance_limit_pct(now: Snapshot) -> float:
 
 def total_seats(now: Snapshot) -> int | None:
     """Seats of the live workers; where workers are started as they are needed, of all slots; None: without limit."""
-    if now.workers and now.shared_workers:
-        return sum(w.seats for w in now.workers)
-    if any(n.seats is None for n in now.nodes):
-        return None
-    return sum((n.seats or 0) * n.slots for n in now.nodes)
+    by_node = _seats_by_node(now)
+    return None if by_node is None else sum(by_node.values())
 
 
 def spare_seats(now: Snapshot) -> int:
     """Seats that nobody should grow into: those that are lost with the largest node, less what sleeping nodes have."""
-    if now.workers and now.shared_workers:
-        by_node: Counter[str] = Counter()
-        for w in now.workers:
-            by_node[w.slot.node] += w.seats
-    else:
-        by_node = Counter({n.name: (n.seats or 0) * n.slots for n in now.nodes})
-    if len(by_node) < 2:
+    by_node = _seats_by_node(now)
+    if by_node is None or len(by_node) < 2:
         return 0
     return max(0, max(by_node.values()) - sum((n.seats or 0) * n.slots for n in now.asleep))
+
+
+def _seats_by_node(now: Snapshot) -> Counter[str] | None:
+    if now.workers and now.shared_workers:
+        found: Counter[str] = Counter()
+        for w in now.workers:
+            found[w.slot.node] += w.seats
+        return found
+    if any(n.seats is None for n in now.nodes):
+        return None
+    return Counter({n.name: (n.seats or 0) * n.slots for n in now.nodes})
 
 
 def most_instances(now: Snapshot) -> int:
