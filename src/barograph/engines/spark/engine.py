@@ -160,11 +160,13 @@ class SparkEngine(Eyes):
 
         To start takes all the CPU a driver can get. One after the other each is silent for a shorter time."""
         waiting = cut & self.gates.paused
+        if not waiting:
+            return cut
         seated = {i: s for i, s in now.placement.slots.items() if i.topology not in waiting}
         for topology in waiting:
             seated |= self._standing.placement(topology).slots
         taken, seats = Counter(seated.values()), {w.slot: w.seats for w in now.workers}
-        return waiting if waiting and all(n <= seats.get(slot, 0) for slot, n in taken.items()) else cut
+        return waiting if all(n <= seats.get(slot, 0) for slot, n in taken.items()) else cut
 
     def _follow(self, plan: Plan, first: Mapping[str, int], later: set[str]) -> dict[str, int]:
         """Those who waited have their plan and go on; then the others are cut."""
