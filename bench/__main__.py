@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import signal
 import sys
 
 import bench
@@ -15,6 +16,8 @@ def main() -> int:
             summary = (importlib.import_module(f"bench.{name}").__doc__ or "").split("\n")[0]
             print(f"make bench ONLY={name:<12} {summary}")
         return 2 if wanted else 0
+    # As with ctrl-c: what a bench has started ends with it.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     code: int = importlib.import_module(f"bench.{wanted[0]}").main()
     return code
 

@@ -1,13 +1,16 @@
 """Limits above shares: where a node has CPU that no other topology there needs."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barograph.migrate.lend import BESIDE_CYCLES
+from barograph.migrate.lend import BESIDE_CYCLES, LEAST_PCT, SHORT_CYCLES
 from barograph.migrate.plan import Migrate
+from barograph.migrate.save import SAVED_CYCLES
 from barograph.model import (
     Allotment,
     Cycle,
@@ -137,7 +140,8 @@ def test_those_threads_need_the_same_part_however_little_is_used() -> None:
 
 
 def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> None:
-    """The 15 % beside the instances cost t, due a quarter, 3.75 and u the rest: neither is left with nothing."""
+    """The 15 % beside the instances cost t, due a quarter, 3.75 and u the rest: neither is left with nothing.
+    With 5 to pay from t would have 4: no limit is so low that its thread keeps a whole JVM waiting."""
     now = with_threads_beside()
     demand = Demand(
         (
@@ -148,7 +152,83 @@ def test_several_that_are_short_pay_for_those_threads_by_what_they_are_due() -> 
     assert limits(now, demand) == {"t/0": 30, "u/0": 68}
     small = OperatorDemand("t", "a", 1, (5,), held_pct=(6,), ceilings_pct=(8,))
     demand = Demand((small, replace(demand.operators[1], shares_pct=(95,))))
-    assert limits(now, demand) == {"t/0": 4, "u/0": 80}
+    assert limits(now, demand) == {"t/0": LEAST_PCT, "u/0": 80}
+
+
+def crowded(t_share: float = 20.0) -> Demand:
+    """t needs less than its share, u far more than there is."""
+    return Demand(
+        (
+            OperatorDemand("t", "a", 1, (t_share,), held_pct=(15,), ceilings_pct=(t_share,)),
+            OperatorDemand("u", "a", 1, (80,), held_pct=(300,), ceilings_pct=(100,)),
+        )
+    )
+
+
+def cycles(used_pct: Iterable[float], limit_pct: float = 20.0, demand: Demand | None = None) -> list[Cycle]:
+    """What t used in each of the cycles before now, and what its limit was."""
+    plan = Plan(shares_pct={instance("t/0"): limit_pct})
+    return [Cycle(seen(pct), Forecast(()), demand or crowded(), Allotment(), plan) for pct in used_pct]
+
+
+def seen(used_pct: float) -> Snapshot:
+    now = cluster({"x": 100}, {"t/0": "x", "u/0": "x"})
+    return replace(now, metrics=Metrics((instance("t/0"),), {"cpu_s": np.array([used_pct / 100 * now.cycle_s])}))
+
+
+def limit_of_t(history: list[Cycle], used_pct: float, demand: Demand | None = None) -> float:
+    now = seen(used_pct)
+    return Migrate(lend=True)(history, now, demand or crowded(), now.placement).shares_pct[instance("t/0")]
+
+
+def test_who_is_not_short_may_use_later_what_it_leaves_of_its_share() -> None:
+    """Of its 20 it left 5 in each of three cycles: for one cycle it may have 35. What it then uses is gone."""
+    assert limit_of_t(cycles([15, 15, 15]), 15) == pytest.approx(35)
+    assert limit_of_t(cycles([15, 15, 15, 15]), 35) == pytest.approx(20)
+    assert limit_of_t(cycles([15, 15, 15, 15, 35]), 16) == pytest.approx(24)
+    assert limit_of_t(cycles([90, 90, 90]), 90) == pytest.approx(20)  # a debt is forgiven, the share is sure
+
+
+def test_nobody_saves_without_end_or_above_its_node() -> None:
+    assert limit_of_t(cycles([19] * 40), 19) == pytest.approx(20 + SAVED_CYCLES)
+    assert limit_of_t(cycles([0] * 40), 0) == 100
+
+
+def test_who_was_held_below_its_share_left_nothing() -> None:
+    assert limit_of_t(cycles([10] * 5, limit_pct=10), 10) == pytest.approx(20)
+    assert limit_of_t(cycles([10] * 5, limit_pct=12), 10) == pytest.approx(30)
+
+
+def test_who_is_short_saves_nothing() -> None:
+    """u is due 80 and may use 80; that it uses 50 gives it no more."""
+    now = replace(seen(15), metrics=Metrics((instance("u/0"),), {"cpu_s": np.array([5.0])}))
+    plan = Plan(shares_pct={instance("u/0"): 80.0})
+    history = [Cycle(now, Forecast(()), crowded(), Allotment(), plan)] * 5
+    assert Migrate(lend=True)(history, now, crowded(), now.placement).shares_pct[instance("u/0")] == 80
+
+
+def test_who_was_short_a_moment_ago_counts_as_short() -> None:
+    """Nobody is short now, and without that u could have all that t does not need, and t no savings."""
+    fits = asked({"t": (20,), "u": (75,)}, {"t": (15,), "u": (60,)})
+    assert limit_of_t(cycles([15] * SHORT_CYCLES), 15, fits) == pytest.approx(20 + 5 * SHORT_CYCLES)
+    long_ago = [*cycles([15]), *cycles([15] * SHORT_CYCLES, demand=fits)]
+    assert limit_of_t(long_ago, 15, fits) == 40
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(1, 60))
+def test_over_the_cycles_nobody_gets_more_than_its_share(wishes: list[float], share: float) -> None:
+    """Whatever t would like to use: at its limits it never gets more than its share of the cycles that are looked at,
+    and one beside them."""
+    demand, history, used = crowded(share), list[Cycle](), list[float]()
+    limit = share
+    for wish in wishes:
+        used.append(min(wish, limit))
+        limit = limit_of_t(history, used[-1], demand)
+        history.append(*cycles([used[-1]], limit, demand))
+    for start in range(len(used)):
+        for end in range(start + 1, len(used) + 1):
+            assert sum(used[start:end]) <= share * (end - start + SAVED_CYCLES) + HAIR
 
 
 @settings(max_examples=80, deadline=None)

@@ -11,11 +11,16 @@ needs.
 from collections.abc import Mapping, Sequence
 from math import floor
 
+from barograph.migrate.save import saved_pct
 from barograph.model import Cycle, Demand, Instance, Placement, Snapshot
 
 HAIR_PCT = 1e-6
-LEAST_PCT = 1.0  # a limit of nothing would stop an instance
+# A limit of nothing would stop an instance. One below this would stop others too: the kernel hands out a millisecond at
+# least, so the periods of a lower one are so long that its thread, stopped in the middle of Java code, keeps all the
+# threads of its JVM waiting for a tenth of a second at each collection of garbage.
+LEAST_PCT = 5.0
 BESIDE_CYCLES = 15  # what threads beside the instances need is learned from so many
+SHORT_CYCLES = 5  # who was short within so many will be again: a load that comes and goes is no news each time
 
 
 def with_borrowed(
@@ -25,11 +30,12 @@ def with_borrowed(
 
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
     counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
-    each is due: they are kept for him whole, headroom and all, and no more is. The threads beside the instances
-    (network, GC) have theirs: a node that has nothing left stops them all until its next period. Who borrows leaves it
-    to them; who is short pays for it, also with his share, and several that are short by what they are due.
+    each is due: they are kept for him whole, headroom and all, and no more is; but what he leaves of it he may use
+    later. The threads beside the instances (network, GC) have theirs: a node that has nothing left stops them all until
+    its next period. Who borrows leaves it to them; who is short pays for it, also with his share, and several that are
+    short by what they are due.
     """
-    short = {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
+    short = _short(demand).union(*(_short(cycle.demand) for cycle in history[-SHORT_CYCLES:]))
     needs_pct = {
         Instance(o.topology, o.operator, index): need
         for o in demand.operators
@@ -56,9 +62,25 @@ def with_borrowed(
                 share = shares_pct.get(i, most)
                 limit = most if times * share >= most else float(floor(times * share + 1e-9))
                 limits[i] = min(limits.get(i, limit), limit)
-    return {
+    found = {
         i: max(LEAST_PCT if i.topology in short else share, limits.get(i, share)) for i, share in shares_pct.items()
     }
+    for o in demand.operators:
+        for index, ceiling in enumerate(o.ceilings_pct):
+            i = Instance(o.topology, o.operator, index)
+            found[i] = min(ceiling, found[i])
+    if short:
+        saved = saved_pct(history, now, {i: share for i, share in shares_pct.items() if i.topology not in short})
+        for i, more in saved.items():
+            slot = target.get(i)
+            most = 0.0 if slot is None else min(100.0, now.node(slot.node).cpu_pct)
+            found[i] = max(found[i], float(floor(min(most, shares_pct[i] + more) + 1e-9)))
+    return found
+
+
+def _short(demand: Demand) -> set[str]:
+    """Topologies that need more than they are due."""
+    return {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
 
 
 def beside_pct(seen: Sequence[Snapshot]) -> dict[str, float]:

@@ -75,8 +75,7 @@ class Migrate:
         shares, ceilings = _shares(demand), _ceilings(demand)
         if not self.lend or not shares:
             return {**shares, **ceilings}
-        limits = with_borrowed(history, now, placement, demand, shares)
-        return {**limits, **{i: min(ceiling, limits[i]) for i, ceiling in ceilings.items()}}
+        return with_borrowed(history, now, placement, demand, shares)
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)
