@@ -111,7 +111,7 @@ def settle(stage: Stage, query: StreamingQuery, seconds: float, up: bool = False
         require_alive(query)
         stage.engine.refresh()
         epoch = stage.engine.sight.present(NAME)
-        if up and epoch is not None and len(epoch.lives) == len(epoch.seated) > 0:
+        if up and epoch is not None and epoch.is_up:
             return
         time.sleep(0.1)
     if up:

@@ -168,7 +168,7 @@ class Counting:
     def executors(self) -> dict[str, str]:
         """``operator/index`` -> the executor it reported itself from in the present epoch; empty until all have."""
         epoch = self.stage.engine.sight.present(self.name)
-        if epoch is None or len(epoch.lives) < len(epoch.seated):
+        if epoch is None or not epoch.is_up:
             return {}
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
 

@@ -40,7 +40,9 @@ def steps(node: NodeGroup, before: Written, after: Written) -> list[tuple[str, s
     [
         (40.0, None, Quota(8_000, 20_000)),
         (5.0, None, Quota(1_000, 20_000)),
-        (4.9, None, Quota(4_900, 100_000)),
+        (4.9, None, Quota(1_470, 30_000)),
+        (3.0, None, Quota(1_500, 50_000)),
+        (1.9, None, Quota(1_900, 100_000)),
         (1.0, None, Quota(1_000, 100_000)),
         (0.0, None, Quota(1_000, 100_000)),
         (250.0, None, Quota(20_000, 20_000)),
@@ -120,8 +122,8 @@ CHANGES: dict[str, tuple[Mapping[Instance, Held], Mapping[Instance, Held], list[
             ("instances/cpu.shares", "20"),
             ("instances/wc@split@0/cpu.shares", "20"),
             ("instances/wc@split@0/cpu.cfs_quota_us", "-1"),
-            ("instances/wc@split@0/cpu.cfs_period_us", "100000"),
-            ("instances/wc@split@0/cpu.cfs_quota_us", "2000"),
+            ("instances/wc@split@0/cpu.cfs_period_us", "50000"),
+            ("instances/wc@split@0/cpu.cfs_quota_us", "1000"),
         ],
     ),
     "another thread: the old one leaves, then the new one comes": (

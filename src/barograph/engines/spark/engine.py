@@ -235,9 +235,7 @@ class SparkEngine(Eyes):
                 self._standing.send(topologies)
         finally:
             self._replacing = False
-        while not all(
-            (e := self.sight.present(t)) and e.run != runs[t] and len(e.lives) == len(e.seated) for t in runs
-        ):
+        while not all((e := self.sight.present(t)) and e.run != runs[t] and e.is_up for t in runs):
             if self._now() > deadline:
                 doing = "; ".join(f"{t}: {k.doing}" for t, k in self._keepers.items() if t in runs)
                 return f"the workers were replaced, but the topology has not started again ({doing})"
@@ -300,7 +298,7 @@ class SparkEngine(Eyes):
             time.sleep(look_s)
             self.refresh()
             present = [self.sight.present(t) for t in ended]
-            if all(e is None or len(e.lives) == len(e.seated) for e in present):
+            if all(e is None or e.is_up for e in present):
                 return
             look_s = 0.1
 

@@ -23,9 +23,11 @@ from barograph.model import Instance
 from barograph.model.checks import require_number, require_whole
 
 ALL = "instances"
-SHORT_PERIOD_US = 20_000  # a throttled thread waits for the rest of its period, so periods are short
-LEAST_SHARE_PCT = 1.0
-LONG_PERIOD_US = 100_000  # in which the least share is the least quota
+# A throttled thread waits for the rest of its period, and where it stands in the middle of Java code, all threads of its
+# JVM wait for it at the next collection of garbage. So a share has the shortest of these in which the kernel takes it.
+PERIODS_US = (20_000, 30_000, 50_000, 100_000)
+SHORT_PERIOD_US, LONG_PERIOD_US = PERIODS_US[0], PERIODS_US[-1]
+LEAST_SHARE_PCT = 100.0 * LEAST_QUOTA_US / LONG_PERIOD_US
 # Of a node's CPU, kept from the instances. Without it instances could use the fence's quota up at the beginning of a
 # period, and the kernel would stop the whole node, network and GC too, until the next.
 RESERVE_PCT = 5.0
@@ -130,7 +132,7 @@ def group_name(instance: Instance) -> str:
 def quota_of(share_pct: float, limit: Quota | None = None) -> Quota:
     """The share as a quota: at most a core, at most the limit, at least what the kernel takes."""
     share = min(100.0, max(LEAST_SHARE_PCT, share_pct))
-    period_us = SHORT_PERIOD_US if share * SHORT_PERIOD_US >= 100 * LEAST_QUOTA_US else LONG_PERIOD_US
+    period_us = next((p for p in PERIODS_US if share * p >= 100 * LEAST_QUOTA_US), LONG_PERIOD_US)
     quota = Quota(max(LEAST_QUOTA_US, int(share * period_us / 100.0)), period_us)
     return limit if limit is not None and quota.above(limit) else quota
 

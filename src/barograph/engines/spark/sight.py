@@ -29,6 +29,11 @@ class EpochSeen:
     seated: dict[Instance, Seated] = field(default_factory=dict)
     lives: dict[Instance, Life] = field(default_factory=dict)
 
+    @property
+    def is_up(self) -> bool:
+        """Every instance has reported itself."""
+        return 0 < len(self.seated) <= len(self.lives)
+
     def executor_of(self, instance: Instance) -> str:
         """Where it really runs; where it was sent, as long as it has not reported itself."""
         life = self.lives.get(instance)

@@ -288,7 +288,7 @@ class Supervised:
     def _is_up(self) -> bool:
         self._engine.refresh()
         epoch = self._engine.sight.present(self.topology)
-        return bool(epoch and epoch.run == self.runId and epoch.seated and len(epoch.lives) >= len(epoch.seated))
+        return epoch is not None and epoch.run == self.runId and epoch.is_up
 
     def _next_life(self, end: str) -> str:
         """Find out why a life ended, begin the next, and live it: how that one ends. Until then every step counts."""
