@@ -57,6 +57,12 @@ object Ledger {
     synchronized { executors.values.filter(e => live(e.id)).toSeq.sortBy(e => (e.id.length, e.id)) }
   }
 
+  /** Seats that no epoch has, of all queries; also of one that is planned and does not run yet. */
+  def freeSeats(context: SparkContext): Int = {
+    val live = liveExecutors(context)
+    synchronized(live.map(_.seats).sum - epochs.values.map(_.seated.count(s => live.exists(_.id == s.executor))).sum)
+  }
+
   // --- what a query is to be ---
 
   /** The planner begins an epoch: from here on the orders of this epoch do not change. */
@@ -117,6 +123,8 @@ object Ledger {
         if (given.isEmpty && executor.nonEmpty) free(executor) -= 1
         Seated(operator, index, executor, wish, because)
       }
+      // A run that begins may do so because an executor is dying, whose seats are still counted here.
+      Warm.standBack(if (epochs.get(topology).exists(_.runId == runId)) free.values.sum else 0)
       val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)
       epochs(topology) = begun
       seated.map(_.executor).filter(_.nonEmpty).foreach(firstUsedMs.getOrElseUpdate(_, nowMs))

@@ -1,13 +1,15 @@
 package org.apache.spark.barograph
 
-import java.util.concurrent.TimeUnit
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 
 import scala.concurrent.duration.Duration
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.IOUtils
 
+import org.apache.spark.FutureAction
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.barograph.SqlInternals
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator
@@ -22,30 +24,50 @@ import org.apache.spark.util.SerializableConfiguration
  * task still writes.
  */
 object Warm {
-  /** moves: (instance number, executor that it moves to). Waits for it no longer than the time; what is late is given up. */
+  private val underway = ConcurrentHashMap.newKeySet[Underway]()
+  private final class Underway(val job: FutureAction[Unit], val tasks: Int)
+
+  /**
+   * An epoch is about to begin that leaves so many seats free. Spark counts every task that is not done when it admits an
+   * epoch, and one that has no seat for all its instances ends its query; what is only prepared stands back.
+   */
+  def standBack(free: Int): Unit = {
+    val now = underway.asScala.toSeq
+    if (now.map(_.tasks).sum > free) now.foreach(_.job.cancel())
+  }
+
+  /**
+   * moves: (instance number, executor that it moves to). Waits for it no longer than the time; what is late is given up.
+   * False: it is not done, also because there are no seats that could be spared for it now.
+   */
   def targets(session: SparkSession, topology: String, moves: Seq[(Int, String)], timeoutMs: Long): Boolean = {
     val context = SparkInternals.context(session)
     val query = SparkInternals.activeQueries(session)
       .find(q => topology == q.name || topology == s"query-${q.id.toString.take(8)}")
     val hosts = Ledger.liveExecutors(context).map(e => e.id -> e.host).toMap
-    val work = moves.collect { case (index, executor) if hosts.contains(executor) =>
-      (index, Seq(s"executor_${hosts(executor)}_$executor"))
+    val work = moves.groupMap(_._2)(_._1).toSeq.collect { case (executor, indices) if hosts.contains(executor) =>
+      (indices, Seq(s"executor_${hosts(executor)}_$executor"))
     }
-    query.filter(_ => work.nonEmpty).forall { running =>
+    if (work.size > Ledger.freeSeats(context)) false
+    else query.filter(_ => work.nonEmpty).forall { running =>
       val folder = running.resolvedCheckpointRoot
       val code = Option(running.lastExecution).toSeq.flatMap(_.executedPlan.collect {
         case stage: WholeStageCodegenExec => Try(stage.doCodeGen()._2).toOption
       }.flatten)
       val hadoop = new SerializableConfiguration(SqlInternals.hadoopConf(session))
       val rdd = context.makeRDD(work)
-      val job = rdd.foreachPartitionAsync { indices =>
+      val job = rdd.foreachPartitionAsync { batches =>
         // An executor keeps what it has compiled; the instance that comes finds it there.
         code.foreach(source => Try(CodeGenerator.compile(source)))
-        indices.foreach(index => read(new Path(folder), index, hadoop))
+        batches.flatten.foreach(index => read(new Path(folder), index, hadoop))
       }
-      val done = Try(job.ready(Duration(timeoutMs, TimeUnit.MILLISECONDS))(null)).isSuccess
-      if (!done) job.cancel()
-      done
+      val mine = new Underway(job, work.size)
+      underway.add(mine)
+      try {
+        val done = Try(job.ready(Duration(timeoutMs, TimeUnit.MILLISECONDS))(null)).isSuccess
+        if (!done) job.cancel()
+        done && !job.isCancelled
+      } finally underway.remove(mine)
     }
   }
 

@@ -23,7 +23,7 @@ from barograph.model import Instance
 from barograph.model.checks import require_number, require_whole
 
 ALL = "instances"
-# A throttled thread waits for the rest of its period, and where it stands in the middle of Java code, all threads of its
+# A throttled thread waits for the rest of its period, and where that is in the middle of Java code, all threads of its
 # JVM wait for it at the next collection of garbage. So a share has the shortest of these in which the kernel takes it.
 PERIODS_US = (20_000, 30_000, 50_000, 100_000)
 SHORT_PERIOD_US, LONG_PERIOD_US = PERIODS_US[0], PERIODS_US[-1]

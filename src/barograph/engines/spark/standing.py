@@ -110,8 +110,10 @@ class StandingOrders:
         return self._bridge.order(orders, cut)
 
     def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:
-        """A new executor's first work loads much code: better now than when a whole epoch waits for it."""
-        self._warmed |= {e for _, e in moves}
-        if moves:
+        """A new executor's first work loads much code: better now than when a whole epoch waits for it. It takes a seat
+        on each of them, and waits until there is one to spare."""
+        executors, present = {e for _, e in moves}, self._sight.present(topology)
+        if moves and present and self._left_seats(topology) >= len(present.seated) + len(executors):
+            self._warmed |= executors
             args = (topology, moves, COLD_S)
             threading.Thread(target=self._bridge.warm, args=args, name="barograph-warm", daemon=True).start()
