@@ -60,7 +60,14 @@ object Ledger {
   /** Seats that no epoch has, of all queries; also of one that is planned and does not run yet. */
   def freeSeats(context: SparkContext): Int = {
     val live = liveExecutors(context)
-    synchronized(live.map(_.seats).sum - epochs.values.map(_.seated.count(s => live.exists(_.id == s.executor))).sum)
+    synchronized(freeOf(live, epochs.values).values.sum)
+  }
+
+  /** By executor, the seats that these epochs leave. */
+  private def freeOf(live: Seq[ExecutorSeats], taken: Iterable[Epoch]): mutable.LinkedHashMap[String, Int] = {
+    val free = mutable.LinkedHashMap(live.map(e => e.id -> e.seats): _*)
+    for (epoch <- taken; s <- epoch.seated; left <- free.get(s.executor)) free(s.executor) = left - 1
+    free
   }
 
   // --- what a query is to be ---
@@ -98,10 +105,7 @@ object Ledger {
     synchronized {
       val (_, _, pin) = pinned(topology)
       val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
-      val free = mutable.LinkedHashMap(live.map(e => e.id -> e.seats): _*)
-      for (other <- epochs.values if other.topology != topology; s <- other.seated; left <- free.get(s.executor)) {
-        free(s.executor) = left - 1
-      }
+      val free = freeOf(live, epochs.values.filter(_.topology != topology))
       val nowMs = System.currentTimeMillis()
       val warm = live.map(_.id).filter(firstUsedMs.get(_).exists(nowMs - _ >= ColdMs)).toSet
       def roomiest(among: String => Boolean): Option[String] =

@@ -218,8 +218,8 @@ def test_who_was_short_a_moment_ago_counts_as_short() -> None:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(1, 60))
 def test_over_the_cycles_nobody_gets_more_than_its_share(wishes: list[float], share: float) -> None:
-    """Whatever t would like to use: at its limits it never gets more than its share of the cycles that are looked at,
-    and one beside them."""
+    """Whatever t would like to use: in no stretch of cycles do its limits give it more than its share of them and of
+    the cycles that it can save from."""
     demand, history, used = crowded(share), list[Cycle](), list[float]()
     limit = share
     for wish in wishes:

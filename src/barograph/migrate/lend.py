@@ -9,33 +9,41 @@ needs.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import floor
 
-from barograph.migrate.save import saved_pct
 from barograph.model import Cycle, Demand, Instance, Placement, Snapshot
 
 HAIR_PCT = 1e-6
 # A limit of nothing would stop an instance. One below this would stop others too: the kernel hands out a millisecond at
 # least, so the periods of a lower one are so long that its thread, stopped in the middle of Java code, keeps all the
-# threads of its JVM waiting for a tenth of a second at each collection of garbage.
+# threads of its JVM waiting for up to a tenth of a second at each collection of garbage.
 LEAST_PCT = 5.0
 BESIDE_CYCLES = 15  # what threads beside the instances need is learned from so many
 SHORT_CYCLES = 5  # who was short within so many will be again: a load that comes and goes is no news each time
 
 
+def who_is_short(history: Sequence[Cycle], demand: Demand) -> set[str]:
+    """Topologies that need more than they are due, or did a moment ago."""
+    return _short(demand).union(*(_short(cycle.demand) for cycle in history[-SHORT_CYCLES:]))
+
+
 def with_borrowed(
-    history: Sequence[Cycle], now: Snapshot, target: Placement, demand: Demand, shares_pct: Mapping[Instance, float]
+    history: Sequence[Cycle],
+    now: Snapshot,
+    target: Placement,
+    demand: Demand,
+    shares_pct: Mapping[Instance, float],
+    short: AbstractSet[str],
 ) -> dict[Instance, float]:
     """The limits, in whole per cents where they are above the shares, so that they do not change with every row.
 
     An instance that moves is on both its nodes for a while and must do with the lower of two limits. One that is to go
     counts as if it needed all that one instance can use. Where CPU is short (the demand has ceilings), shares are what
-    each is due: they are kept for him whole, headroom and all, and no more is; but what he leaves of it he may use
-    later. The threads beside the instances (network, GC) have theirs: a node that has nothing left stops them all until
-    its next period. Who borrows leaves it to them; who is short pays for it, also with his share, and several that are
-    short by what they are due.
+    each is due: they are kept for him whole, headroom and all, and no more is. The threads beside the instances
+    (network, GC) have theirs: a node that has nothing left stops them all until its next period. Who borrows leaves it
+    to them; who is short pays for it, also with his share, and several that are short by what they are due.
     """
-    short = _short(demand).union(*(_short(cycle.demand) for cycle in history[-SHORT_CYCLES:]))
     needs_pct = {
         Instance(o.topology, o.operator, index): need
         for o in demand.operators
@@ -62,24 +70,12 @@ def with_borrowed(
                 share = shares_pct.get(i, most)
                 limit = most if times * share >= most else float(floor(times * share + 1e-9))
                 limits[i] = min(limits.get(i, limit), limit)
-    found = {
+    return {
         i: max(LEAST_PCT if i.topology in short else share, limits.get(i, share)) for i, share in shares_pct.items()
     }
-    for o in demand.operators:
-        for index, ceiling in enumerate(o.ceilings_pct):
-            i = Instance(o.topology, o.operator, index)
-            found[i] = min(ceiling, found[i])
-    if short:
-        saved = saved_pct(history, now, {i: share for i, share in shares_pct.items() if i.topology not in short})
-        for i, more in saved.items():
-            slot = target.get(i)
-            most = 0.0 if slot is None else min(100.0, now.node(slot.node).cpu_pct)
-            found[i] = max(found[i], float(floor(min(most, shares_pct[i] + more) + 1e-9)))
-    return found
 
 
 def _short(demand: Demand) -> set[str]:
-    """Topologies that need more than they are due."""
     return {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
 
 

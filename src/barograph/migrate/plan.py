@@ -7,8 +7,9 @@ one, and all changes of a topology share it.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from barograph.migrate.lend import with_borrowed
+from barograph.migrate.lend import who_is_short, with_borrowed
 from barograph.migrate.order import Step, steps
+from barograph.migrate.save import with_savings
 from barograph.model import (
     Cycle,
     Demand,
@@ -70,12 +71,18 @@ class Migrate:
         """What is written for each instance.
 
         Where CPU is short the demand has limits of its own, above the shares; but nobody's are so high that he could
-        take what another topology on his node is due.
+        take what another topology on his node is due. Who is not short may use later what he leaves of his share.
         """
         shares, ceilings = _shares(demand), _ceilings(demand)
         if not self.lend or not shares:
             return {**shares, **ceilings}
-        return with_borrowed(history, now, placement, demand, shares)
+        short = who_is_short(history, demand)
+        limits = with_borrowed(history, now, placement, demand, shares, short)
+        limits |= {i: min(ceiling, limits[i]) for i, ceiling in ceilings.items()}
+        if not short:
+            return limits
+        saving = {i: share for i, share in shares.items() if i.topology not in short}
+        return with_savings(history, now, placement, limits, saving)
 
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)

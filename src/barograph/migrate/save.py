@@ -6,10 +6,27 @@ cycles: it may use that as fast as it likes, and no more. Over those cycles nobo
 """
 
 from collections.abc import Mapping, Sequence
+from math import floor
 
-from barograph.model import Cycle, Instance, Snapshot
+from barograph.model import Cycle, Instance, Placement, Snapshot
 
 SAVED_CYCLES = 15  # what was left before is forgotten
+
+
+def with_savings(
+    history: Sequence[Cycle],
+    now: Snapshot,
+    target: Placement,
+    limits_pct: Mapping[Instance, float],
+    shares_pct: Mapping[Instance, float],
+) -> dict[Instance, float]:
+    """The limits, higher for those of these shares that have saved; in whole per cents, at most what a node has."""
+    found = dict(limits_pct)
+    for i, more in saved_pct(history, now, shares_pct).items():
+        slot = target.get(i)
+        most = 0.0 if slot is None else min(100.0, now.node(slot.node).cpu_pct)
+        found[i] = max(found[i], float(floor(min(most, shares_pct[i] + more) + 1e-9)))
+    return found
 
 
 def saved_pct(history: Sequence[Cycle], now: Snapshot, shares_pct: Mapping[Instance, float]) -> dict[Instance, float]:

@@ -152,6 +152,7 @@ def test_what_prepares_a_new_executor_takes_no_seat_from_who_needs_it(stage: Sta
         await_flow(counting)
         counting.settle(lambda: len({w.executor for w in stage.engine.workers()} - {executor}) == 3, 60.0, look_s=0.05)
         kill_executor(stage.cluster.run, other_node, other)
+        counting.settle(lambda: len(handle(counting).restarts) >= 2, 60.0)  # rows flow until it is noticed
         await_flow(counting)
         causes = [r.cause for r in handle(counting).restarts]
         assert len(causes) >= 2
