@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from barograph.engines.sim.engine import Simulator
 from barograph.engines.sim.result import Result, result
 from barograph.engines.sim.scenario import Reassign
-from barograph.model import Instance, Outcome, Placement, Plan, Slot, Snapshot
+from barograph.model import Instance, Metrics, Outcome, Placement, Plan, Slot, Snapshot
 
 
 class Decider(Protocol):
@@ -34,6 +35,9 @@ class Nobody:
 
 def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None = None) -> Result:
     """The first plan is what the topologies are submitted with: it costs nothing. Then one plan each cycle.
+
+    Before the first plan nothing runs, so the first placement is the decider's own, from nothing. What it leaves open
+    goes where Spark's offers would put it.
 
     keep: gets each line of the trace. The trace has what was seen, decided and done in each cycle; its hash is in the
     result, so that two runs can be compared without keeping either.
@@ -63,7 +67,7 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
 def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Callable[[str], None] | None) -> None:
     seen = engine.observe()
     starts = [part.start for part in engine.layout.operators]
-    plan = decider.plan(seen)
+    plan = decider.plan(seen if engine.started else submitted(seen))
     outcome = engine.apply(plan)
     decider.told(outcome)
     engine.ledger.decisions += 1
@@ -71,6 +75,11 @@ def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: C
     trace.update(line.encode() + b"\n")
     if keep is not None:
         keep(line)
+
+
+def submitted(seen: Snapshot) -> Snapshot:
+    """The cluster before the topologies run: nobody has a place, and nothing was measured."""
+    return replace(seen, placement=Placement(), metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=())
 
 
 def _line(seen: Snapshot, starts: list[int], outcome: Outcome) -> dict[str, object]:

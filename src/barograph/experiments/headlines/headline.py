@@ -6,6 +6,7 @@ orders exact, latencies within a factor of 2, percentages within 10 points, node
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from barograph.engines.sim import Result, find
 from barograph.rehearsal import rehearse
@@ -84,7 +85,7 @@ def within(what: str, stated: float, ours: float, unit: str = "", *, off: float 
 def in_order(what: str, ours: Mapping[str, float], stated: Sequence[str], *, because: str = "") -> Headline:
     """stated: names by rising value, as the paper has them. Equal values are no order."""
     values = [ours[name] for name in stated]
-    met = all(a < b for a, b in zip(values, values[1:], strict=False))
+    met = all(a < b for a, b in pairwise(values))
     found = " < ".join(f"{name} {ours[name]:,.4g}" for name in sorted(ours, key=ours.__getitem__))
     return Headline(what, " < ".join(stated), found, met, "" if met else because)
 
