@@ -113,6 +113,6 @@ def test_where_nothing_runs_or_no_node_is_there_nothing_is_decided(name: str, lo
     now = replace(full, at_s=20.0, metrics=Metrics(()), **dict.fromkeys(lost, ()))  # type: ignore[arg-type]  # by name
     for past in ([], [remembered(full)]):
         plan = decide(POLICIES[name], past, now).plan
-        assert (dict(plan.placement.slots), plan.rescales, plan.shares_pct, plan.cuts) == ({}, (), {}, ())
+        assert (dict(plan.placement.slots), plan.rescales, plan.limits_pct, plan.cuts) == ({}, (), {}, ())
         assert plan.version == now.version
         assert any("nothing to decide" in r.why for r in plan.reasons)
