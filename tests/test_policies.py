@@ -25,6 +25,11 @@ def test_every_policy_that_was_ordered_is_there() -> None:
     assert all(policy.learns_from in ("", *POLICIES) for policy in POLICIES.values())
 
 
+def test_only_liu_wants_two_workers_on_a_node() -> None:
+    wanted = {name: policy.workers_per_node for name, policy in POLICIES.items()}
+    assert {name: n for name, n in wanted.items() if n != 1} == {"liu": 2, "spark": None}
+
+
 def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInput, match=r"there is no policy 'best'; there are adaptive, liu"):
         named("best")
