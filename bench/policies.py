@@ -1,8 +1,8 @@
 """All scenarios x all policies in the simulator: who is best by late rows, then complete time, then CPU reserved.
 
 Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
-(BENCH_SECONDS for more). Migration has no policies to compare but ways to move: its table is modes x moved instances.
-Two processes, or BENCH_PROCESSES. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or
+(BENCH_SECONDS for more); days of load in full. Scenarios that are held out of tuning are shown apart. Migration has no
+policies to compare but ways to move: its table is modes x moved instances. Two processes, or BENCH_PROCESSES. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or
 when the default policy is neither first nor explained.
 """
 
@@ -18,11 +18,13 @@ from barograph.engines.sim import Result, Scenario, find, read_calibration, ship
 from barograph.model import MigrationMode
 from barograph.policies import DEFAULT, POLICIES
 from barograph.rehearsal import rehearse
+from bench._held_out import HELD_OUT
 from bench._merit import Run, ranked, why_not
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
 PROCESSES = int(os.environ.get("BENCH_PROCESSES", "2"))
 VARIANTS = ("interference/no-fences", "priority-1/nodes-24", "chain-stages/s3-r2", "chain-stages/s7-r4")
+FULL_LENGTH = ("diurnal-hour", "diurnal-two-peaks", "flash-crowd")  # a day is a day only as a whole
 MOVED = (1, 2, 4, 8, 16)
 
 
@@ -45,20 +47,27 @@ def main() -> int:
     heading = "calibrated" if calibrated else "uncalibrated"
     print(f"Policies in the simulator ({heading}); {SECONDS:g} s of each scenario", file=sys.stderr)
     behind: dict[str, str] = {}
-    for name, found in by_scenario.items():
-        order = ranked(found)
-        mine = next(r for r in order if r.policy == DEFAULT)
-        if order[0].policy != DEFAULT:
-            behind[name] = why_not(mine, order[0])
-        _table(name, order, behind.get(name))
+    for heading, held_out in (("Scenarios used for tuning", False), ("Scenarios held out of tuning", True)):
+        print(f"\n{heading}", file=sys.stderr)
+        for name in (n for n in names if (n in HELD_OUT) is held_out):
+            order = ranked(by_scenario[name])
+            mine = next(r for r in order if r.policy == DEFAULT)
+            if order[0].policy != DEFAULT:
+                behind[name] = why_not(mine, order[0])
+            _table(name, order, behind.get(name))
     _moves_table(moved)
+    first = {n: ranked(found)[0].policy for n, found in by_scenario.items()}
+    for heading, group in (("tuned", [n for n in names if n not in HELD_OUT]), ("held out", list(HELD_OUT))):
+        count = sum(first[n] == DEFAULT for n in group)
+        print(f"{DEFAULT} is first in {count} of {len(group)} scenarios, {heading}", file=sys.stderr)
     lost = [f"{n}: {r.policy}" for n, found in by_scenario.items() for r in found if r.lost_rows]
     lost += [w for w, r in zip(ways, moved, strict=True) if r["lost_rows"]]
     report = {
         "calibrated": calibrated,
         "seconds_of_each": SECONDS,
         "scenarios": {n: [asdict(r) for r in ranked(found)] for n, found in by_scenario.items()},
-        "first": {n: ranked(found)[0].policy for n, found in by_scenario.items()},
+        "first": first,
+        "held_out": list(HELD_OUT),
         "default_is_behind": behind,
         "migration": moved,
         "lost_rows": lost,
@@ -72,7 +81,8 @@ def _scenario(name: str) -> tuple[Scenario, str]:
     scenario = find(name)
     flows = scenario.page != "traffic.md"
     step_s = max(scenario.step_s, 0.5) if flows else scenario.step_s
-    short = replace(scenario, duration_s=min(scenario.duration_s, SECONDS), step_s=step_s)
+    seconds = scenario.duration_s if name in FULL_LENGTH else min(scenario.duration_s, SECONDS)
+    short = replace(scenario, duration_s=seconds, step_s=step_s)
     return short, "flows" if flows else "rows"
 
 
