@@ -1,8 +1,8 @@
 """A day of load: the nodes that the default policy holds, against the fewest that hold the peak all day.
 
 In the simulator a day in an hour (scenario ``diurnal-hour``); the static cluster is the smallest whose p99 is at most a
-tenth above the default policy's, with everything it has for the topology. On Spark a day in four minutes (BENCH_SECONDS;
-0 leaves Spark out), three nodes, against all three all the time. JSON: ``sim`` and ``spark`` with ``nodes_mean``,
+tenth above the default policy's. On Spark a day in four minutes (BENCH_SECONDS; 0 leaves Spark out), three nodes,
+against all three all the time. JSON: ``sim`` and ``spark`` with ``nodes_mean``,
 ``p99_ms``, ``mean_ms``, ``reserved_core_s``, ``used_core_s``, ``moves``. Bars: at most 0.6 of the static cluster's
 node-hours, and at most 1.6 times the CPU reserved that is used.
 """

@@ -2,8 +2,9 @@
 
 Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
 (BENCH_SECONDS for more); days of load in full. Scenarios that are held out of tuning are shown apart. Migration has no
-policies to compare but ways to move: its table is modes x moved instances. Two processes, or BENCH_PROCESSES. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or
-when the default policy is neither first nor explained.
+policies to compare but ways to move: its table is modes x moved instances. Two processes, or BENCH_PROCESSES. JSON on
+stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or when the default policy is neither first
+nor explained.
 """
 
 import json
