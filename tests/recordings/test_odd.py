@@ -106,7 +106,7 @@ SENSELESS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "a hundred million instances": (
         lambda c: _odd(c)[0].update(parallelism=10**8),
-        "cluster c: the number of instances must be at most 200,000, not 100,000,008",
+        "cluster c: the number of instances must be at most 100,000, not 100,000,008",
     ),
     "a number of thousands of digits": (lambda c: _odd(c)[0].update(cpu=10**4000), "a whole number is beyond 64 bits"),
 }

@@ -51,7 +51,15 @@ def require_positive(field: str, value: object) -> None:
 
 
 def require_at_most(field: str, value: float, most: float) -> None:
-    require(value <= most, f"{field} must be at most {most:,}, not {value:,}")
+    require(value <= most, f"{field} must be at most {_shown(most)}, not {_shown(value)}")
+
+
+def require_between(field: str, value: float, least: float, most: float) -> None:
+    require(least <= value <= most, f"{field} must be from {_shown(least)} to {_shown(most)}, not {_shown(value)}")
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def require_plain(where: str, value: object) -> None:

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from barograph.model import BadInput, Grouping, Instance, Node, Placement, Slot, Topology
-from barograph.model.bounds import MOST_INSTANCES, MOST_NODES, MOST_SLOTS
+from barograph.model.bounds import MOST_INSTANCES, MOST_NODES, MOST_SLOTS, require_few_nodes
 from barograph.model.checks import require, require_at_most, require_unique
 from barograph.recordings.fields import Fields, parse
 from barograph.recordings.graph import read_topology
@@ -85,6 +85,8 @@ def _cluster(name: str, cluster: Fields, notes: Notes) -> Recording:
     require(len(kept) > 0, f"{cluster.here} has no topology with an operator that runs")
     size = {t.name: sum(o.parallelism for o in t.operators) for _, t in kept}
     require_at_most(f"{cluster.here}: the number of instances", sum(size.values()), MOST_INSTANCES)
+    for _, topology in kept:
+        require_few_nodes(cluster.here, topology)
     kept.sort(key=lambda each: (each[1].level, each[0].priority, -size[each[1].name]))
     if notes.lenient and any(r.priority for r, _ in kept):
         priorities = ", ".join(str(p) for p in sorted({r.priority for r, _ in kept}))
