@@ -1,6 +1,7 @@
 """Checks of what a file holds: one sentence each, and no value is so odd that the check itself fails."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,8 @@ def test_bounds_are_shown_as_they_are_written() -> None:
 @pytest.mark.parametrize("name", ["isolate_nodes", "desired_nodes", "minimum_nodes"])
 def test_a_topology_asks_for_no_more_nodes_than_there_can_be(name: str) -> None:
     plain = Topology("t", (Operator("s", 1),))
-    require_few_nodes("here", replace(plain, **{name: MOST_NODES}))
+    most: dict[str, Any] = {name: MOST_NODES}
+    more: dict[str, Any] = {name: MOST_NODES + 1}
+    require_few_nodes("here", replace(plain, **most))
     with pytest.raises(BadInput, match=f"^here: topology t: {name} must be at most 10,000, not 10,001$"):
-        require_few_nodes("here", replace(plain, **{name: MOST_NODES + 1}))
+        require_few_nodes("here", replace(plain, **more))

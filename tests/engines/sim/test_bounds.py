@@ -1,10 +1,12 @@
 """How large a scenario may be: what is too large is refused before it is computed, and what ships is not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from barograph.engines.sim import Scenario, Simulator, find, parse_scenario, rows, shipped
-from barograph.engines.sim.bounds import require_bounds, require_rows, rows_of
+from barograph.engines.sim.bounds import fitting, require_bounds, require_rows, rows_of
 from barograph.model import BadInput, load
 
 SCENARIO = """
@@ -149,6 +151,18 @@ def test_a_recorded_cluster_is_within_for_flows_only() -> None:
     require_rows(found, "flows", found.name)
     with pytest.raises(BadInput, match="grain flows takes more"):
         require_rows(found, "rows", found.name)
+
+
+def test_a_history_of_any_length_fits() -> None:
+    short = scenario()
+    assert fitting(short) == short
+    much = fitting(scenario(("constant 300", "constant 1e9")))
+    assert much.grain == "flows"
+    long = fitting(replace(short, duration_s=1e8, cycle_s=1e3, epoch_s=1e3))
+    assert long.grain == "flows"
+    for found in (much, long):
+        require_bounds(found, "small")
+        require_rows(found, found.grain, "small")
 
 
 @pytest.mark.parametrize("most", [1, 10, 997])

@@ -6,6 +6,7 @@ largest scenario that ships; docs/simulator.md lists them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from barograph.engines.sim.scenario import Scenario, Workload
 from barograph.model import BadInput, Grouping, Node, Operator
@@ -47,6 +48,14 @@ def require_rows(scenario: Scenario, grain: str, where: str) -> None:
     pairs = sum(_pairs(w) for w in scenario.workloads)
     most = f"grain rows takes at most {MOST_PAIRS:,}, and grain flows takes more"
     require(pairs <= MOST_PAIRS, f"{where}: edges join {pairs:,} pairs of instances; {most}")
+
+
+def fitting(scenario: Scenario) -> Scenario:
+    """The same in grain flows or in longer steps where it would break a bound, so that any history can be replayed."""
+    rows = sum(rows_of(w, scenario.duration_s) for w in scenario.workloads)
+    many = rows > MOST_ROWS or sum(_pairs(w) for w in scenario.workloads) > MOST_PAIRS
+    step_s = max(scenario.step_s, 1.001 * scenario.duration_s / MOST_STEPS)
+    return replace(scenario, grain="flows" if many else scenario.grain, step_s=step_s)
 
 
 def require_nodes(nodes: Sequence[Node], where: str) -> None:
