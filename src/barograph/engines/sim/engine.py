@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 
 from barograph.engines.check import refusals
+from barograph.engines.sim.bounds import require_bounds, require_rows
 from barograph.engines.sim.calibration import Calibration, read_calibration
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
 from barograph.engines.sim.cpu import speeds
@@ -35,6 +36,9 @@ class Simulator:
         self, scenario: Scenario, seed: int = 0, calibration: Calibration | None = None, grain: str | None = None
     ) -> None:
         self.scenario = scenario
+        self.grain_name = grain or scenario.grain
+        require_bounds(scenario, scenario.name)
+        require_rows(scenario, self.grain_name, scenario.name)
         self.calibration = calibration or read_calibration()
         self.seed = seed
         self.now_s = 0.0
@@ -57,7 +61,6 @@ class Simulator:
             ((c.at_s, t, c.level) for t, w in enumerate(scenario.workloads) for c in w.levels), key=lambda x: x[0]
         )
         self.layout = self._laid_out(self._first_placement())
-        self.grain_name = grain or scenario.grain
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
         self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)

@@ -2,16 +2,25 @@
 
 import copy
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds, require_turns
 from barograph.engines.sim.chain import chain
-from barograph.engines.sim.fields import MISSING, Fields
+from barograph.engines.sim.fields import MISSING, Fields, parse_toml
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
-from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
+from barograph.model.bounds import MOST_NODES
+from barograph.model.checks import (
+    require,
+    require_at_most,
+    require_between,
+    require_number,
+    require_positive,
+    require_unique,
+    require_whole,
+)
 from barograph.model.load import Load
 
 SOURCE_FIXED = "a source has one instance for each of its partitions"
@@ -26,16 +35,16 @@ def read_scenario(path: Path, variant: str = "") -> Scenario:
 
 
 def title(text: str, where: str) -> str:
-    found: str = Fields(where, _toml(text, where)).take("title", str)
+    found: str = Fields(where, parse_toml(text, where)).take("title", str)
     return found
 
 
 def variants(text: str, where: str) -> tuple[str, ...]:
-    return tuple(v.take("name", str) for v in Fields(where, _toml(text, where)).tables("variants"))
+    return tuple(v.take("name", str) for v in Fields(where, parse_toml(text, where)).tables("variants"))
 
 
 def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
-    table = _toml(text, where)
+    table = parse_toml(text, where)
     if variant:
         table = _vary(table, where, variant)
     top = Fields(where, table)
@@ -69,22 +78,16 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     reassign = top.take("reassign", dict, None)
     scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
     top.done()
+    require_bounds(scenario, where)
     return scenario
-
-
-def _toml(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{where}: {error}") from None
 
 
 def _vary(table: dict[str, Any], where: str, variant: str) -> dict[str, Any]:
     """The scenario with a variant's settings, each the path of a field: ``nodes.0.count = 24``."""
-    known = {v.get("name"): v for v in table.get("variants", [])}
-    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(map(str, known)) or 'none'}")
+    known = {v.take("name", str): v.take("set", dict) for v in Fields(where, table).tables("variants")}
+    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(known) or 'none'}")
     varied = copy.deepcopy(table)
-    for path, value in known[variant]["set"].items():
+    for path, value in known[variant].items():
         *parents, last = path.split(".")
         at: Any = varied
         try:
@@ -111,6 +114,7 @@ def _nodes(t: Fields) -> list[Node]:
     if count is None:
         return [t.made(Node, name=name, **values)]
     require_whole(f"{t.where}: count", count, 1)
+    require_at_most(f"{t.where}: count", count, MOST_NODES)
     return [t.made(Node, name=f"{name}-{i + 1}", **values) for i in range(count)]
 
 
@@ -164,6 +168,7 @@ def _events(t: Fields, calm: int, duration_s: float) -> tuple[LevelChange, ...]:
     require(factor <= 1, f"{t.where}: factor must be at most 1, not {factor!r}")
     require_number(f"{t.where}: after_s", after_s)
     require_whole(f"{t.where}: level", level, 1)
+    require_turns(f"{t.where}: period_s", duration_s, period_s)
     found, present = [], calm
     for k in range(math.ceil(duration_s / period_s)):
         wanted = level if math.floor((k + 1) * factor + 1e-9) > math.floor(k * factor + 1e-9) else calm
@@ -190,6 +195,7 @@ def _operator(t: Fields) -> tuple[Operator, Work]:
     )
     cost_ms = t.number("cost_ms")
     require_positive(f"{t.where}: cost_ms", cost_ms)
+    require_between(f"{t.where}: cost_ms", cost_ms, *COST_MS)
     work = t.made(
         Work,
         cost_s=cost_ms / 1000.0,
@@ -213,6 +219,7 @@ def _edge(t: Fields) -> tuple[Edge, Flow]:
         skew=t.number("skew", 0.0),
         sticky=t.number("sticky", 0.0),
     )
+    require_at_most(f"{t.where}: keys", flow.keys, MOST_KEYS)
     t.done()
     return edge, flow
 
@@ -221,6 +228,7 @@ def _loss(t: Fields, nodes: tuple[Node, ...]) -> Loss:
     loss = Loss(t.number("at_s"), t.take("node", str), t.take("slot", int, None), t.number("back_s", None))
     t.done()
     require_number(f"{t.where}: at_s", loss.at_s)
+    require_number(f"{t.where}: back_s", loss.back_s or 0.0)
     node = next((n for n in nodes if n.name == loss.node), None)
     require(node is not None, f"{t.where}: there is no node {loss.node!r}")
     if node is not None and loss.slot is not None:

@@ -101,7 +101,10 @@ class Reassign:
 
 @dataclass(frozen=True)
 class Scenario:
-    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without)."""
+    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
+
+    notes: what was odd in the recorded cluster it was made from, and how that is treated.
+    """
 
     name: str
     title: str
@@ -118,3 +121,4 @@ class Scenario:
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
