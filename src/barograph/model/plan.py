@@ -44,6 +44,8 @@ class Plan:
     rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
     is.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
+    delay_s: of a warm-cut: the least time from the order to the cut, in which the targets run beside the instances
+    that are to end; 0: the cut comes as soon as they are prepared. Other modes have nothing that could wait.
     """
 
     placement: Placement = field(default_factory=Placement)
@@ -54,11 +56,13 @@ class Plan:
     version: int | None = None
     reasons: tuple[Reason, ...] = ()
     rests: tuple[str, ...] | None = None
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares_pct", MappingProxyType(dict(self.shares_pct)))
         for instance, share in self.shares_pct.items():
             require_number(f"plan: share of {instance}", share)
+        require_number("plan: delay_s", self.delay_s)
         keys = [(r.topology, r.operator) for r in self.rescales]
         require(len(set(keys)) == len(keys), "plan: an operator is rescaled twice")
 

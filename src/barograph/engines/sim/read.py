@@ -1,6 +1,5 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
-import copy
 import math
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +9,8 @@ from typing import Any
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
+from barograph.engines.sim.sync import Sync
+from barograph.engines.sim.variants import varied, variants
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
 from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
 from barograph.model.load import Load
@@ -30,19 +31,15 @@ def title(text: str, where: str) -> str:
     return found
 
 
-def variants(text: str, where: str) -> tuple[str, ...]:
-    return tuple(v.take("name", str) for v in Fields(where, _toml(text, where)).tables("variants"))
+def variant_names(text: str, where: str) -> tuple[str, ...]:
+    return tuple(variants(where, _toml(text, where)))
 
 
 def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     table = _toml(text, where)
-    if variant:
-        table = _vary(table, where, variant)
-    top = Fields(where, table)
-    for each in top.tables("variants"):
-        each.take("name", str)
-        each.take("set", dict)
-        each.done()
+    variants(where, table)  # also of a run without one: a file is right as a whole
+    table = varied(where, table, variant) if variant else table
+    top = Fields(where, {key: value for key, value in table.items() if key not in ("variants", "matrix")})
     found = {
         "name": top.take("name", str) + (f"/{variant}" if variant else ""),
         "title": top.take("title", str),
@@ -67,7 +64,8 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     require_unique(f"{where}: topologies", (w.topology.name for w in workloads))
     losses = tuple(_loss(t, nodes) for t in top.tables("losses"))
     reassign = top.take("reassign", dict, None)
-    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
+    found["reassign"], found["sync"] = _reassign(where, reassign), _sync(where, top.take("sync", dict, None))
+    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, **found)
     top.done()
     return scenario
 
@@ -77,23 +75,6 @@ def _toml(text: str, where: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{where}: {error}") from None
-
-
-def _vary(table: dict[str, Any], where: str, variant: str) -> dict[str, Any]:
-    """The scenario with a variant's settings, each the path of a field: ``nodes.0.count = 24``."""
-    known = {v.get("name"): v for v in table.get("variants", [])}
-    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(map(str, known)) or 'none'}")
-    varied = copy.deepcopy(table)
-    for path, value in known[variant]["set"].items():
-        *parents, last = path.split(".")
-        at: Any = varied
-        try:
-            for key in parents:
-                at = at[int(key)] if isinstance(at, list) else at[key]
-            at[int(last) if isinstance(at, list) else last] = value
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise BadInput(f"{where}: variant {variant}: there is no field {path!r}") from None
-    return varied
 
 
 def _nodes(t: Fields) -> list[Node]:
@@ -235,6 +216,23 @@ def _reassign(where: str, table: Mapping[str, Any] | None) -> Reassign | None:
     mode = t.take("mode", str, "cut")
     names = [m.value for m in MigrationMode]
     require(mode in names, f"{t.where}: mode must be one of {', '.join(names)}, not {mode!r}")
-    found = t.made(Reassign, every_s=t.number("every_s"), instances=t.take("instances", int), mode=MigrationMode(mode))
+    every_s = t.number("every_s")
+    found = t.made(
+        Reassign,
+        every_s=every_s,
+        instances=t.take("instances", int),
+        mode=MigrationMode(mode),
+        first_s=t.number("first_s", every_s),
+        delay_s=t.number("delay_s", 0.0),
+    )
+    t.done()
+    return found
+
+
+def _sync(where: str, table: Mapping[str, Any] | None) -> Sync | None:
+    if table is None:
+        return None
+    t = Fields(f"{where}: sync", table)
+    found = t.made(Sync, node_s=t.number("node_s"), worker_s=t.number("worker_s"))
     t.done()
     return found
