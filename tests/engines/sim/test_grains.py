@@ -8,7 +8,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from barograph.engines.sim import Nobody, Result, Simulator, find, parse_scenario, run
-from barograph.model import MigrationMode, Placement, Plan, Rescale
+from barograph.engines.sim.scenario import Scenario
+from barograph.model import Load, MigrationMode, Placement, Plan, Rescale
 
 SHARED = {
     "calm": ("wordcount-random", 65.0),
@@ -19,10 +20,21 @@ SHARED = {
     "moves under way": ("migration/cut-m4", 130.0),
     "one instance too few": ("autoscale-5-step", 230.0),
 }
+# At full load a difference of a part in a thousand grows to a queue, so complete times are compared below it.
+CALMER = {"migration/cut-m4": "constant 800"}
 
 
 def result(name: str, grain: str, duration_s: float, seed: int = 1) -> Result:
-    return run(Simulator(replace(find(name), duration_s=duration_s), seed, grain=grain), Nobody())
+    scenario = replace(find(name), duration_s=duration_s)
+    if name in CALMER:
+        scenario = with_load(scenario, CALMER[name])
+    return run(Simulator(scenario, seed, grain=grain), Nobody())
+
+
+def with_load(scenario: Scenario, load: str) -> Scenario:
+    (workload,) = scenario.workloads
+    work = {o: replace(w, load=Load.parse(load)) if w.load else w for o, w in workload.work.items()}
+    return replace(scenario, workloads=(replace(workload, work=work),))
 
 
 @pytest.mark.parametrize("case", SHARED)
