@@ -23,6 +23,7 @@ from barograph.model import (
     Slot,
     Snapshot,
 )
+from barograph.model.checks import require_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class Migrate:
     mode: MigrationMode = MigrationMode.CUT
     lend: bool = False
     delay_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_number("delay_s", self.delay_s)
 
     def __call__(
         self,

@@ -113,16 +113,6 @@ def test_a_wrong_scenario_is_refused_by_field(part: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_variants_set_fields_by_path() -> None:
-    text = GOOD + '\n[[variants]]\nname = "v"\nset = {"nodes.0.count" = 5}\n'
-    assert len(parse_scenario(text, "x", "v").nodes) == 5
-    assert parse_scenario(text, "x", "v").name == "x/v"
-    with pytest.raises(BadInput, match="has no variant 'w'; it has v"):
-        parse_scenario(text, "x", "w")
-    with pytest.raises(BadInput, match=r"variant v: there is no field 'nodes.9.count'"):
-        parse_scenario(text.replace("nodes.0", "nodes.9"), "x", "v")
-
-
 def test_calibration_is_strict() -> None:
     from importlib import resources
 

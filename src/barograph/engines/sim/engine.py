@@ -226,7 +226,9 @@ class Simulator:
 
     def _heard(self, found: dict[str, Change]) -> Heard:
         """When the workers that lose or get an instance learn of it; of a new parallelism all have to."""
-        slots = {s for c in found.values() for i, to in c.moves.items() for s in (to, self.layout.placement.get(i)) if s}
+        slots = {
+            s for c in found.values() for i, to in c.moves.items() for s in (to, self.layout.placement.get(i)) if s
+        }
         if any(c.parallelism for c in found.values()):
             slots |= set(self.workers)
         return heard(self.scenario.sync, slots, self._chance)

@@ -10,7 +10,7 @@ from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
 from barograph.engines.sim.sync import Sync
-from barograph.engines.sim.variants import varied, variants
+from barograph.engines.sim.variants import variants, varied
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
 from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
 from barograph.model.load import Load

@@ -9,9 +9,9 @@
     axes = {mode = ["cut", "worker"], moved = [1, 2]}
     set = {"reassign.mode" = "{mode}", "reassign.instances" = "{moved}"}
 
-A matrix has a variant for every combination of its axes' values: cut-m1, cut-m2, worker-m1, worker-m2. An axis is a list
-of values, which ``set`` puts where it says "{axis}", or a table of names, each with the fields that it sets itself. The
-left part of a setting is the path of a field. Nothing here knows what the fields mean.
+A matrix has a variant for every combination of its axes' values: cut-m1, cut-m2, worker-m1, worker-m2. An axis is a
+list of values, which ``set`` puts where it says "{axis}", or a table of names, each with the fields that it sets itself.
+The left part of a setting is the path of a field. Nothing here knows what the fields mean.
 """
 
 import copy
@@ -62,7 +62,9 @@ def _combinations(t: Fields) -> Iterator[tuple[str, Settings]]:
     require(bool(axes), f"{t.where}: axes is empty")
     choices: list[list[tuple[str, Any, Settings]]] = []
     for axis, values in axes.items():
-        ok = isinstance(values, list) or (isinstance(values, dict) and all(isinstance(v, dict) for v in values.values()))
+        ok = isinstance(values, list) or (
+            isinstance(values, dict) and all(isinstance(v, dict) for v in values.values())
+        )
         require(ok and bool(values), f"{t.where}: axis {axis} must be a list of values or a table of tables of fields")
         require(f"{{{axis}}}" in pattern, f"{t.where}: the name {pattern!r} does not have {{{axis}}} in it")
         named = values.items() if isinstance(values, dict) else ((value, {}) for value in values)

@@ -106,7 +106,9 @@ class SparkEngine(Eyes):
 
     def _apply(self, plan: Plan) -> Outcome:
         if plan.mode is MigrationMode.WARM_CUT:
-            self._warm(plan)
+            ordered_at = self._now()
+            if self._warm(plan):
+                time.sleep(max(0.0, plan.delay_s - (self._now() - ordered_at)))
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
@@ -195,18 +197,19 @@ class SparkEngine(Eyes):
             if i.topology == topology and i in now.placement and now.placement[i] != slot
         }
 
-    def _warm(self, plan: Plan) -> None:
-        """Let the targets of moves read what comes to them, before anything stops."""
+    def _warm(self, plan: Plan) -> bool:
+        """Let the targets of moves read what comes to them, before anything stops. False: nothing moves."""
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             if refusals(plan, now):
-                return
+                return False
             executors = self._executors()
             moves = {t.name: self._moves(t.name, now, plan.placement) for t in now.topologies}
         for topology, moved in moves.items():
             if moved:
                 self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
+        return any(moves.values())
 
     def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
         """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
