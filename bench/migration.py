@@ -1,9 +1,9 @@
 """N-Storm's evaluation in the simulator: what each way to move M instances every 60 s costs a run of 600 s.
 
-Ours are the six modes with orders that are pushed; the paper's are its four systems, whose workers ask for orders every
-10 and 3 s, and N-Storm+ with other cycles. JSON on stdout; on stderr, by M: seconds at least 60 % below stable output and
-seconds at a stand, and total throughput (rows completed, in millions). Fails when rows are lost or repeated. About one
-minute; two processes, or BENCH_PROCESSES.
+Ours are the six modes with orders that are pushed; the paper's are its four systems, whose workers ask for orders
+every 10 and 3 s, and N-Storm+ with other cycles. JSON on stdout; on stderr, by M: seconds at least 60 % below stable
+output and seconds at a stand, and total throughput (rows completed, in millions). Fails when rows are lost or repeated.
+About one minute; two processes, or BENCH_PROCESSES.
 """
 
 import json

@@ -137,7 +137,7 @@ _ALL = (
     Policy(
         "n-storm-plus",
         "N-Storm",
-        "as n-storm, but what moves runs in its new place for 2 s before it ends in the old one",
+        "as n-storm, but at once, and new places are prepared for 2 s before what moves ends in the old ones",
         LastValue(),
         Measured(),
         Shared(),

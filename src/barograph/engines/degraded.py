@@ -7,7 +7,7 @@ second is what falls due in it, times the part of the due rows that smooth secon
 is the paper's average. The median second will not do: a run that stands still for most of its time has a median of 0.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def smooth_seconds(output: Sequence[float], due: Sequence[float], stops: Iterabl
     for start_s, end_s in stops:
         smooth[max(0, int(start_s + _HAIR)) : max(0, int(np.ceil(end_s - _HAIR)))] = False
     usual_s = 0.0
-    for first, end in list(_stretches(smooth)):
+    for first, end in _stretches(smooth):
         stretch = lag_s[first:end]
         caught_up = np.flatnonzero(stretch <= usual_s + CAUGHT_UP_S)
         if first > 0 and caught_up.size:
@@ -64,11 +64,10 @@ def smooth_seconds(output: Sequence[float], due: Sequence[float], stops: Iterabl
     return smooth
 
 
-def _stretches(smooth: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+def _stretches(smooth: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """First second and end of each run of smooth seconds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], smooth, [False]]).astype(np.int8)))
-    for first, end in edges.reshape(-1, 2).tolist():
-        yield first, end
+    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
 def _lags_s(output: Sequence[float], due: Sequence[float]) -> NDArray[np.float64]:

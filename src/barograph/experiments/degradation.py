@@ -1,4 +1,4 @@
-"""Degraded seconds of a run on Spark, from its output, its load and its stops. The measure is ``engines/degraded.py``."""
+"""Degraded seconds of a run on Spark, from its output, its load and its stops; measured by ``engines/degraded.py``."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

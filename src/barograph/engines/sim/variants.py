@@ -10,8 +10,8 @@
     set = {"reassign.mode" = "{mode}", "reassign.instances" = "{moved}"}
 
 A matrix has a variant for every combination of its axes' values: cut-m1, cut-m2, worker-m1, worker-m2. An axis is a
-list of values, which ``set`` puts where it says "{axis}", or a table of names, each with the fields that it sets itself.
-The left part of a setting is the path of a field. Nothing here knows what the fields mean.
+list of values, which ``set`` puts where it says "{axis}", or a table of names, each with the fields that it sets
+itself. The left part of a setting is the path of a field. Nothing here knows what the fields mean.
 """
 
 import copy
