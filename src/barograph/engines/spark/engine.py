@@ -121,11 +121,13 @@ class SparkEngine(Eyes):
             resting = self.gates.resting
             rests = resting if plan.rests is None else frozenset(plan.rests)
             done += self.gates.rest(resting | rests)
-            cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
+            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
+            # A change for which no worker is replaced, such as one instance more without a place, takes a cut.
+            at_once = plan.mode in _CUTS or (plan.mode is MigrationMode.WORKER and not leaving)
+            cut = set(plan.cuts) | (set(orders) if at_once else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
-            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
             cut -= set(turns)
             first = self._first(cut, now)
@@ -212,11 +214,11 @@ class SparkEngine(Eyes):
         return any(moves.values())
 
     def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
-        """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
-        found = set()
+        """Executors whose instances change: those that an instance leaves, also for good, and those that get one."""
+        found: set[Slot | None] = set()
         for topology in orders:
-            for instance, slot in self._moves(topology, now, self._standing.placement(topology)).items():
-                found |= {slot, now.placement[instance]}
+            before, after = now.placement.of_topology(topology), self._standing.placement(topology)
+            found |= {slot for move in before.moves_to(after) for slot in (move.source, move.target)}
         return {executor for executor, slot in self._slots.items() if slot in found}
 
     def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
