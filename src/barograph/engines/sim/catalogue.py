@@ -4,7 +4,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from barograph.engines.sim.read import parse_scenario, read_scenario, title, variants
+from barograph.engines.sim.read import parse_scenario, read_scenario, title, variant_names
 from barograph.engines.sim.recorded import scenario_of
 from barograph.engines.sim.scenario import Scenario
 from barograph.model import BadInput
@@ -19,7 +19,7 @@ def shipped() -> dict[str, str]:
     found: dict[str, str] = {}
     for name, text in sorted(_texts().items()):
         found[name] = title(text, name)
-        for variant in variants(text, name):
+        for variant in variant_names(text, name):
             found[f"{name}/{variant}"] = found[name]
     return found
 

@@ -1,6 +1,5 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
-import copy
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds, req
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields, parse_toml
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
+from barograph.engines.sim.sync import Sync
+from barograph.engines.sim.variants import variants, varied
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
 from barograph.model.bounds import MOST_NODES
 from barograph.model.checks import (
@@ -39,19 +40,15 @@ def title(text: str, where: str) -> str:
     return found
 
 
-def variants(text: str, where: str) -> tuple[str, ...]:
-    return tuple(v.take("name", str) for v in Fields(where, parse_toml(text, where)).tables("variants"))
+def variant_names(text: str, where: str) -> tuple[str, ...]:
+    return tuple(variants(where, parse_toml(text, where)))
 
 
 def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     table = parse_toml(text, where)
-    if variant:
-        table = _vary(table, where, variant)
-    top = Fields(where, table)
-    for each in top.tables("variants"):
-        each.take("name", str)
-        each.take("set", dict)
-        each.done()
+    variants(where, table)  # also of a run without one: a file is right as a whole
+    table = varied(where, table, variant) if variant else table
+    top = Fields(where, {key: value for key, value in table.items() if key not in ("variants", "matrix")})
     found = {
         "name": top.take("name", str) + (f"/{variant}" if variant else ""),
         "title": top.take("title", str),
@@ -76,27 +73,11 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     require_unique(f"{where}: topologies", (w.topology.name for w in workloads))
     losses = tuple(_loss(t, nodes) for t in top.tables("losses"))
     reassign = top.take("reassign", dict, None)
-    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
+    found["reassign"], found["sync"] = _reassign(where, reassign), _sync(where, top.take("sync", dict, None))
+    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, **found)
     top.done()
     require_bounds(scenario, where)
     return scenario
-
-
-def _vary(table: dict[str, Any], where: str, variant: str) -> dict[str, Any]:
-    """The scenario with a variant's settings, each the path of a field: ``nodes.0.count = 24``."""
-    known = {v.take("name", str): v.take("set", dict) for v in Fields(where, table).tables("variants")}
-    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(known) or 'none'}")
-    varied = copy.deepcopy(table)
-    for path, value in known[variant].items():
-        *parents, last = path.split(".")
-        at: Any = varied
-        try:
-            for key in parents:
-                at = at[int(key)] if isinstance(at, list) else at[key]
-            at[int(last) if isinstance(at, list) else last] = value
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise BadInput(f"{where}: variant {variant}: there is no field {path!r}") from None
-    return varied
 
 
 def _nodes(t: Fields) -> list[Node]:
@@ -243,6 +224,23 @@ def _reassign(where: str, table: Mapping[str, Any] | None) -> Reassign | None:
     mode = t.take("mode", str, "cut")
     names = [m.value for m in MigrationMode]
     require(mode in names, f"{t.where}: mode must be one of {', '.join(names)}, not {mode!r}")
-    found = t.made(Reassign, every_s=t.number("every_s"), instances=t.take("instances", int), mode=MigrationMode(mode))
+    every_s = t.number("every_s")
+    found = t.made(
+        Reassign,
+        every_s=every_s,
+        instances=t.take("instances", int),
+        mode=MigrationMode(mode),
+        first_s=t.number("first_s", every_s),
+        delay_s=t.number("delay_s", 0.0),
+    )
+    t.done()
+    return found
+
+
+def _sync(where: str, table: Mapping[str, Any] | None) -> Sync | None:
+    if table is None:
+        return None
+    t = Fields(f"{where}: sync", table)
+    found = t.made(Sync, node_s=t.number("node_s"), worker_s=t.number("worker_s"))
     t.done()
     return found
