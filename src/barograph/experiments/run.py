@@ -359,4 +359,4 @@ def first_placement(engine: SparkEngine, topology: Topology) -> Placement:
     demand = Demand(
         tuple(OperatorDemand(topology.name, o.name, o.parallelism, (0.0,) * o.parallelism) for o in topology.operators)
     )
-    return even(coming, demand, Allotment()).placement
+    return even((), coming, demand, Allotment()).placement
