@@ -16,7 +16,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.isolated import isolated
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.stay import stay
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
@@ -66,11 +66,11 @@ _ALL = (
     Policy(
         "autoscale",
         "Kombi et al.",
-        "preventive parallelism by local and global activity; placed by r-storm",
+        "preventive parallelism by local and global activity; placed by r-storm, an operator's instances in workers apart",
         NextWindow(),
         Parallelism(),
         Shared(),
-        r_storm,
+        RStorm(one_per_worker=True, anew_on_rescale=True),
         RESTART_APP,
     ),
     Policy(
@@ -80,7 +80,7 @@ _ALL = (
         LastValue(),
         TrueRate(),
         Shared(),
-        r_storm,
+        RStorm(),
         RESTART_QUERY,
     ),
     Policy(
@@ -160,7 +160,7 @@ _ALL = (
         LastValue(),
         Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -180,7 +180,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -190,7 +190,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=mean_used,
         learns_from="even",
@@ -202,7 +202,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=peak_used,
         learns_from="even",
@@ -214,7 +214,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=equal_in_total,
         learns_from=DEFAULT,
