@@ -66,7 +66,7 @@ _ALL = (
     Policy(
         "autoscale",
         "Kombi et al.",
-        "preventive parallelism by local and global activity; placed by r-storm, an operator's instances in workers apart",
+        "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
         NextWindow(),
         Parallelism(),
         Shared(),

@@ -58,7 +58,7 @@ APART = RStorm(one_per_worker=True, anew_on_rescale=True)
 def linear(
     sinks: int, nodes: int, slots: int = 4, placement: Placement | None = None, running: int | None = None
 ) -> tuple[Snapshot, Demand]:
-    """Kombi et al.'s linear topology on dual-core machines of 4 GB, with so many sinks; running: how many it has now."""
+    """Kombi et al.'s linear topology on dual-core machines with so many sinks; running: how many it has now."""
     operators = (
         Operator("source", 1, source=True, cpu_pct=20, memory_mb=256),
         Operator("intermediate", 1, cpu_pct=20, memory_mb=256),

@@ -29,7 +29,7 @@ class Heaps:
         self.allowed[board.allowed(crew.topology.name)] = True
 
     def fits(self, memory_mb: float, avoid: Collection[int] = ()) -> NDArray[np.bool_]:
-        """Nodes on which an instance of so much memory finds a worker: an own one, or a fresh slot; none of ``avoid``."""
+        """Nodes on which an instance of so much memory finds a worker, an own one or a fresh slot, not in ``avoid``."""
         found = self.room + HAIR >= memory_mb
         if memory_mb <= self.limit + HAIR:
             found |= self.fresh > 0

@@ -66,7 +66,7 @@ class RStorm:
 
 
 def _rescaled(crew: Crew) -> bool:
-    return [o.parallelism for o in crew.operators] != crew.counts.tolist()
+    return any(o.parallelism != count for o, count in zip(crew.operators, crew.counts.tolist(), strict=True))
 
 
 def in_rotation(crew: Crew) -> Iterator[int]:
