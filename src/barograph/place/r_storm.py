@@ -48,15 +48,17 @@ class RStorm:
         held = adopt(board, everyone)
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
         for crew, (where, heaps) in zip(everyone, held, strict=True):
-            if self.anew_on_rescale and _rescaled(crew):
+            anew = self.anew_on_rescale and _rescaled(crew)
+            if anew:
                 _release(crew, where, heaps)
             why = ""
             lost = int((where < 0).sum())
             if lost:
-                why = _place(board, crew, where, heaps, racks, self.one_per_worker)
+                prefer = crew.present if anew else np.full_like(crew.present, -1)
+                why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
                 if why and lost < crew.size:
                     _release(crew, where, heaps)
-                    why = _place(board, crew, where, heaps, racks, self.one_per_worker)
+                    why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
                 if why:
                     unplaced += refused(list(crew.instances), why)
             numbers = {"instances": float(crew.size), "placed_now": 0.0 if why else float(lost)}
@@ -80,8 +82,13 @@ def in_rotation(crew: Crew) -> Iterator[int]:
                 yield int(crew.start[k]) + turn
 
 
-def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole, one_per_worker: bool) -> str:
-    """Place what has no slot. An empty string, or why it cannot be; then nothing has changed."""
+def _place(
+    board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole, prefer: Whole, one_per_worker: bool
+) -> str:
+    """Place what has no slot. An empty string, or why it cannot be; then nothing has changed.
+
+    prefer: the slot that each instance gets if its node is chosen anyway; -1 for none.
+    """
     net: Real | None = None
     if (where >= 0).any():
         # the reference node of a topology that runs is the one that holds most of it
@@ -107,7 +114,7 @@ def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole, o
             net = _distances(node, racks)
         else:
             node = int(np.where(fits, left.squared(cpu, memory) + net, np.inf).argmin())
-        slot = heaps.slot_for(node, memory, avoid=avoid)
+        slot = heaps.slot_for(node, memory, int(prefer[i]), avoid)
         heaps.put(slot, cpu, memory)
         left.refresh(node)
         where[i] = slot

@@ -214,6 +214,8 @@ class Simulator:
             if mode is MigrationMode.WARM_CUT:
                 lead_s += warm_up_s(change, self.topologies[t], self.calibration)
             life.order(change, self.now_s + lead_s)
+            if life.phase is Phase.STOPPED:  # between two epochs: the change takes as long as it takes all the same
+                life.stop(max(life.until_s, self.now_s + self._pause_s(t, life.change)))
 
     def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
         """Executors whose instances change are replaced; who else has an instance there stops with them."""

@@ -63,7 +63,7 @@ class Life:
             cut = self._cut_s is not None and self._cut_s <= now_s + 1e-9
             over = self.until_s <= now_s + 1e-9
             if cut or over:
-                if over and not cut:
+                if over and not cut and self.at_boundary:  # an empty change has a mode, too, and would lend it
                     self.change = _joined(self.change, self.at_boundary)
                     self.at_boundary = Change()
                 self.phase, self.since_s, self._cut_s = Phase.DRAINING, now_s, None
