@@ -226,6 +226,9 @@ class Simulator:
             stands_s = self.now_s + told.first_s + beside_s
             change = replace(change, ready_s=self.now_s + told.last_s + warm_s)
             life.order(change, stands_s + self.calibration.cut_order_s, stands_s)
+            if life.phase is Phase.STOPPED:  # between two epochs: the change takes as long as it takes all the same
+                ready_s = max(self.now_s, life.change.ready_s)
+                life.stop(max(life.until_s, ready_s + self._pause_s(t, life.change)))
 
     def _heard(self, found: dict[str, Change]) -> Heard:
         """When the workers that lose or get an instance learn of it; of a new parallelism all have to."""
