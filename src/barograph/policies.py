@@ -72,7 +72,7 @@ _ALL = (
         Parallelism(),
         Shared(),
         RStorm(one_per_worker=True, anew_on_rescale=True),
-        RESTART_APP,
+        WORKER,  # it "implements the IScheduler interface", so supervisors replace the workers that change
     ),
     Policy(
         "true-rate",

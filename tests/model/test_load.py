@@ -2,7 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.model import BadInput, Load, Segment
@@ -139,6 +139,7 @@ def test_too_many_pieces_are_refused() -> None:
         Load.parse("onoff high=1 low=0 share=0.5 period=1ms").segments(3600)
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([text for text, _, _ in SHAPES.values()]),
     st.sampled_from(["", " noise 0.3 every 7s seed=3", " noise 1 every 13s seed=4"]),

@@ -83,7 +83,7 @@ class Life:
             cut = self._cut_s is not None and self._cut_s <= now_s + 1e-9
             over = self.until_s <= now_s + 1e-9
             if cut or over:
-                if over and not cut and self.at_boundary:  # an empty change has a mode, too, and would lend it
+                if over and not cut:
                     self.change = _joined(self.change, self.at_boundary)
                     self.at_boundary = Change()
                 if cut or self._stands_s <= now_s + 1e-9:
