@@ -71,7 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
     parser.add_argument("--theta", type=float, metavar="PER_CENT", help="granularity of the policy's CPU shares")
-    parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
+    ways = ", ".join(MigrationMode)
+    parser.add_argument("--migration", metavar="M", help=f"how changes are made: {ways} (default: the policy's own)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
     parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
     parser.add_argument(
@@ -162,9 +163,7 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
         require("theta_pct" in known, f"policy {args.policy} has no theta: its CPU shares are not in steps")
         options["theta_pct"] = args.theta
     if args.migration is not None:
-        require(
-            args.migration != MigrationMode.RESTART_APP, "a policy cannot end the application it steers: leave that"
-        )
+        require("mode" not in options, "--migration and --option mode say the same: give one of them")
         options["mode"] = args.migration
     shares = fixed_shares(args.policy, parse_shares(args.share), args.like, parallelism)
     return Steering(

@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from barograph.engines.latency import Histogram
+from barograph.experiments.first import First
 from barograph.experiments.repeats import RestartReport
 from barograph.experiments.steering import Steered
 from barograph.experiments.verdict import Verdict
@@ -41,6 +42,7 @@ class RunReport:
     timeout_s: float
     steered: Steered
     start_ms: int
+    first: First | None = None
 
     @property
     def late_rows(self) -> int:
@@ -84,6 +86,7 @@ class RunReport:
             "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
+            "first": None if self.first is None else self.first.to_json(),
             **self.steered.to_json(),
         }
 

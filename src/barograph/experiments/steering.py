@@ -13,11 +13,11 @@ from barograph.epochs import RECOVERY_S
 from barograph.experiments.spent import OperatorShare, spent
 from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
+from barograph.loop import Mode
 from barograph.loop_process import Orders, keep
 from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require_positive
-from barograph.policies import named
-from barograph.policy import options_of
+from barograph.policies import Policy, named, options_of
 
 _BEFORE_MS = 60_000  # a history that is kept may hold earlier runs, which ended long before this load began
 
@@ -47,13 +47,36 @@ class Steering:
         self.orders(Path(), Path()).settings()  # an unknown policy or option is told before anything is started
 
     def orders(self, socket: Path, folder: Path) -> Orders:
-        # Spark moves by cut or at a boundary; a policy that would rather warm its target first cuts here.
-        ways = {"mode": MigrationMode.CUT.value} if "mode" in options_of(named(self.policy)) else {}
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
-            self.mode, self.enforce, {**ways, **self.options}, shares_pct=dict(self.shares_pct),
+            self.mode, self.enforce, dict(self.options), shares_pct=dict(self.shares_pct),
             release_after_s=self.release_after_s, spare_nodes=self.spare_nodes, recovery_s=self.recovery_s,
         )  # fmt: skip
+
+    @property
+    def acts(self) -> bool:
+        """Whether its plans are carried out; else they are only recorded."""
+        return self.mode == Mode.ACT
+
+    def decider(self) -> Policy:
+        """The policy as its controller runs it."""
+        return self.orders(Path(), Path()).settings().policy
+
+    @property
+    def migration(self) -> str:
+        """How its plans take effect."""
+        return str(options_of(self.decider()).get("mode", MigrationMode.CUT))
+
+    @property
+    def instead(self) -> str:
+        """One sentence where plans take effect in another way than the policy's own although no option says so."""
+        own = options_of(named(self.policy)).get("mode")
+        if "mode" in self.options or own in (None, self.migration):
+            return ""
+        return (
+            f"{self.policy} moves by {own}; a policy cannot end the application it steers, so that it moves by "
+            f"{self.migration} here"
+        )
 
     def start(self, socket: Path, folder: Path) -> Keeper:
         return keep(self.orders(socket, folder), folder / "controller.log")
@@ -63,7 +86,8 @@ class Steering:
 class Steered:
     """What was done to a run. cpu: core-seconds. decisions: cycles that changed something or were refused.
 
-    None is unknown. controller_starts: None where there was no controller. shares: by operator.
+    None is unknown. controller_starts: None where there was no controller. shares: by operator. migration: how the
+    policy's plans took effect; None where no policy steered.
     """
 
     policy: str
@@ -77,11 +101,13 @@ class Steered:
     controller_starts: int | None = None
     said: tuple[str, ...] = ()
     shares: Mapping[str, OperatorShare] = field(default_factory=dict)
+    migration: str | None = None
 
     def to_json(self) -> dict[str, object]:
         controlled = {"starts": self.controller_starts, "said": list(self.said)}
         return {
             "policy": self.policy,
+            "migration": self.migration,
             "cpu_core_s": {"allotted": _rounded(self.cpu_allotted_s), "used": _rounded(self.cpu_used_s)},
             "nodes_used": {"mean": _rounded(self.nodes_mean), "max": self.nodes_max},
             "shares": {operator: share.to_json() for operator, share in self.shares.items()},
@@ -114,7 +140,9 @@ def steered(
         return
     with tempfile.TemporaryDirectory(prefix="barograph-steering-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        say(f"steered by {steering.policy}")
+        say(f"steered by {steering.policy}, which moves by {steering.migration}")
+        if steering.instead:
+            say(steering.instead)
         keeper = steering.start(endpoint.path, folder)
         try:
             yield outlook
@@ -140,12 +168,14 @@ def read_steered(steering: Steering, folder: Path, start_ms: int, seconds: float
         sum(r["cpu_used_s"] or 0.0 for r in found) if found else None,
         sum(nodes) / len(nodes) if nodes else None,
         max(nodes, default=None),
-        sum(len(r["moves"] or ()) for r in found if not r["refused"]),
-        sum(len(r["rescales"] or ()) for r in found if not r["refused"]),
+        # Not what plans name: a change that waits for a boundary is named again in each cycle until then.
+        sum(text.startswith("moved ") for r in found for text in r["done"] or ()),
+        sum(text.startswith("scaled ") for r in found for text in r["done"] or ()),
         tuple(_decision(r, start_ms) for r in found if r["changed"] or r["refused"] or r["done"]),
         keeper.starts,
         tuple(keeper.said),
         cpu.shares,
+        steering.migration,
     )
 
 

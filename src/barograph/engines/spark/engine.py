@@ -209,11 +209,11 @@ class SparkEngine(Eyes):
                 self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
 
     def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
-        """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
+        """Executors whose set of instances changes: an instance leaves, comes, begins or ends there."""
         found = set()
         for topology in orders:
-            for instance, slot in self._moves(topology, now, self._standing.placement(topology)).items():
-                found |= {slot, now.placement[instance]}
+            for move in now.placement.of_topology(topology).moves_to(self._standing.placement(topology)):
+                found |= {move.source, move.target}
         return {executor for executor, slot in self._slots.items() if slot in found}
 
     def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
@@ -266,6 +266,10 @@ class SparkEngine(Eyes):
                 self._standing.confirm(topology.name, plan.placement)
                 continue
             counts = {o.name: o.parallelism for o in scaled if not o.stateful}
+            waits = plan.mode is MigrationMode.BOUNDARY and len(counts) == len(scaled)
+            if waits and self._standing.is_ordered(topology.name, wanted, counts):
+                done.append(f"{topology.name} changes at the end of its epoch, as ordered before")
+                continue
             self._standing.change(topology.name, Placement(wanted), counts)
             changed.append(topology.name)
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
