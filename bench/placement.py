@@ -165,7 +165,7 @@ def main() -> int:
         if best < 1e-6:
             zero.append(seed)
         for name, make in PLACERS.items():
-            decision = make()(now, demand, Allotment())
+            decision = make()((), now, demand, Allotment())
             if decision.unplaced:
                 left_out[name] += 1
                 if name == OURS:

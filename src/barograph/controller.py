@@ -18,7 +18,7 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     forecast = policy.forecaster(history, now, policy.horizon_cycles)
     demand = policy.scaler(history, now, forecast)
     allotment = policy.allotter(history, now, demand)
-    places = policy.placer(now, demand, allotment)
+    places = policy.placer(history, now, demand, allotment)
     unplaced = tuple(Reason(refusal.what, f"{NOT_PLACED}{refusal.reason}") for refusal in places.unplaced)
     plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
     return Cycle(now, forecast, demand, allotment, replace(plan, rests=allotment.starved))

@@ -31,7 +31,10 @@ def test_every_policy_begins_with_its_own(name: str) -> None:
     assert set(found.placement) | set(_left(found)) == EVERYONE
     assert bool(_left(found)) == bool(found.said)
     assert set(found.then.shares_pct) <= EVERYONE
-    assert found.then == Plan(shares_pct=found.then.shares_pct, rests=found.then.rests), "the rest needs no order"
+    then = found.then
+    assert then == Plan(shares_pct=then.shares_pct, limits_pct=then.limits_pct, rests=then.rests), (
+        "what is to be ordered"
+    )
 
 
 def _left(first: First) -> list[Instance]:
@@ -60,10 +63,11 @@ def test_kinds_have_workers_of_their_own_where_a_node_has_two() -> None:
 
 def test_shares_are_those_of_the_first_decision_if_they_are_held() -> None:
     fixed = with_shares(named("fixed"), {"wordcount/split": 15.0, "wordcount/count": 5.0, "wordcount/source": 5.0})
-    held = first_decision(fixed, cluster(), TOPOLOGY).then.shares_pct
-    assert {i.operator: share for i, share in held.items()} == {"source": 5.0, "split": 15.0, "count": 5.0}
-    assert not first_decision(fixed, cluster(), TOPOLOGY, enforce=False).then.shares_pct
-    assert not first_decision(named("r-storm"), cluster(), TOPOLOGY).then.shares_pct
+    then = first_decision(fixed, cluster(), TOPOLOGY).then
+    for held in (then.shares_pct, then.limits_pct):
+        assert {i.operator: share for i, share in held.items()} == {"source": 5.0, "split": 15.0, "count": 5.0}
+    assert not first_decision(fixed, cluster(), TOPOLOGY, enforce=False).then.limits_pct
+    assert not first_decision(named("r-storm"), cluster(), TOPOLOGY).then.limits_pct
 
 
 def test_an_operator_begins_with_as_many_instances_as_the_policy_says() -> None:
@@ -77,7 +81,7 @@ def test_an_operator_begins_with_as_many_instances_as_the_policy_says() -> None:
 
 def test_without_a_policy_instances_are_dealt_and_nothing_is_held() -> None:
     found = first_decision(None, cluster(), TOPOLOGY)
-    assert (found.by, found.then.shares_pct) == (UNSTEERED, {})
+    assert (found.by, found.then.shares_pct, found.then.limits_pct) == (UNSTEERED, {}, {})
     assert set(found.placement) == EVERYONE
 
 
@@ -91,7 +95,7 @@ def test_what_a_policy_leaves_open_is_told_in_one_line() -> None:
 
 
 def test_a_decision_that_cannot_be_is_told_and_left_to_spark() -> None:
-    def all_on_one(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
+    def all_on_one(history: object, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
         return PlaceDecision(Placement(dict.fromkeys(now.topologies[0].instances(), Slot("n1", 0))))
 
     crowding = replace(named("even"), name="crowding", placer=all_on_one)

@@ -22,7 +22,7 @@ TWO = (Node("n1", 400, slots=4, memory_mb=4000), Node("n2", 300, slots=4, memory
 
 
 def test_r_storm_fills_the_nearest_node_first() -> None:
-    decision = r_storm(declared(TWO), Demand(()), ALL)
+    decision = r_storm((), declared(TWO), Demand(()), ALL)
     on = [
         decision.placement[i].node
         for i in [Instance("t", o, k) for k in range(3) for o in "sa"]
@@ -32,33 +32,33 @@ def test_r_storm_fills_the_nearest_node_first() -> None:
 
 
 def test_r_storm_places_all_or_nothing() -> None:
-    decision = r_storm(declared((Node("n1", 400, memory_mb=9000),)), Demand(()), ALL)
+    decision = r_storm((), declared((Node("n1", 400, memory_mb=9000),)), Demand(()), ALL)
     assert len(decision.placement) == 0
     assert len(decision.unplaced) == 5
     assert "t is placed whole or not at all" in decision.unplaced[0].reason
 
 
 def test_r_storm_takes_more_workers_where_the_heap_asks_for_it() -> None:
-    decision = r_storm(declared((Node("n1", 900, slots=4, memory_mb=9000),), heap_mb=2000), Demand(()), ALL)
+    decision = r_storm((), declared((Node("n1", 900, slots=4, memory_mb=9000),), heap_mb=2000), Demand(()), ALL)
     assert sorted(len(held) for held in decision.placement.by_slot().values()) == [1, 2, 2]
 
 
 def test_r_storm_replaces_only_what_was_lost() -> None:
-    whole = r_storm(declared(TWO), Demand(()), ALL).placement
+    whole = r_storm((), declared(TWO), Demand(()), ALL).placement
     lost = Placement({i: s for i, s in whole.slots.items() if s.node == "n2"})
-    again = r_storm(declared((TWO[1], Node("n3", 400, slots=4, memory_mb=4000)), lost), Demand(()), ALL)
+    again = r_storm((), declared((TWO[1], Node("n3", 400, slots=4, memory_mb=4000)), lost), Demand(()), ALL)
     assert not again.unplaced
     assert all(again.placement[i] == s for i, s in lost.slots.items())
 
 
 def test_t_storm_on_two_nodes() -> None:
     now, demand = six(farm(2), 2)
-    placement = TStorm(gamma=1)(now, demand, ALL).placement
+    placement = TStorm(gamma=1)((), now, demand, ALL).placement
     assert traffic_between(now, demand, placement)[0] == pytest.approx(80)
     assert all(slot == Slot(slot.node, 0) for slot in placement.slots.values())
 
 
 def test_t_storm_with_a_large_gamma_uses_fewer_nodes() -> None:
     now, demand = world({"s": 1, "a": 1, "b": 1}, {("s", "a"): [[5.0]], ("a", "b"): [[5.0]]}, farm(2), 2)
-    used = [len({s.node for s in TStorm(g)(now, demand, ALL).placement.slots.values()}) for g in (1.0, 2.0)]
+    used = [len({s.node for s in TStorm(g)((), now, demand, ALL).placement.slots.values()}) for g in (1.0, 2.0)]
     assert used == [2, 1]

@@ -58,6 +58,6 @@ def test_online_is_below_offline_is_below_even(stages: int, replication: int) ->
         now, demand = chain(stages, replication, seed)
         placers: tuple[Placer, ...] = (Online(alpha=0), Offline(alpha=0, beta=0.5), even)
         for k, placer in enumerate(placers):
-            mean[k] += traffic_between(now, demand, placer(now, demand, ALL).placement)[0] / 30
+            mean[k] += traffic_between(now, demand, placer((), now, demand, ALL).placement)[0] / 30
     assert mean[0] <= mean[1] + 1e-9
     assert mean[1] <= mean[2] + 1e-9

@@ -24,23 +24,23 @@ def workers_on(placement: Placement) -> dict[str, int]:
 
 def test_only_the_topology_whose_nodes_change_is_touched() -> None:
     now = cluster(4, 2, topology("t", 4, 4), topology("u", 4, 4))
-    before = dealt(now, DEMAND, Allotment({"t": ("n1", "n2"), "u": ("n3",)})).placement
+    before = dealt((), now, DEMAND, Allotment({"t": ("n1", "n2"), "u": ("n3",)})).placement
     assert workers_on(before) == {"n1": 2, "n2": 2, "n3": 2}
     now = cluster(4, 2, *now.topologies, placement=before)
-    after = dealt(now, DEMAND, Allotment({"t": ("n1", "n2"), "u": ("n3", "n4")})).placement
+    after = dealt((), now, DEMAND, Allotment({"t": ("n1", "n2"), "u": ("n3", "n4")})).placement
     assert after.of_topology("t") == before.of_topology("t")
     assert workers_on(after.of_topology("u")) == {"n3": 2, "n4": 2}
 
 
 def test_a_topology_without_nodes_has_no_place_and_says_so() -> None:
-    decision = dealt(cluster(1, 2, topology("t", 2, 2)), DEMAND, Allotment({"t": ()}, starved=("t",)))
+    decision = dealt((), cluster(1, 2, topology("t", 2, 2)), DEMAND, Allotment({"t": ()}, starved=("t",)))
     assert len(decision.placement) == 0
     assert {r.reason for r in decision.unplaced} == {"t has no seat left on the 0 nodes it was given"}
 
 
 def test_five_workers_on_two_machines() -> None:
     now = cluster(3, 4, topology("t", 10, 5, isolate=2), topology("u", 3, 3))
-    decision = isolated(now, DEMAND, Isolation()((), now, DEMAND))
+    decision = isolated((), now, DEMAND, Isolation()((), now, DEMAND))
     assert sorted(workers_on(decision.placement.of_topology("t")).values()) == [2, 3]
     assert not decision.unplaced
     mine = set(workers_on(decision.placement.of_topology("t")))
@@ -49,7 +49,7 @@ def test_five_workers_on_two_machines() -> None:
 
 def test_on_machines_of_two_slots_only_the_share_of_two_is_placed_and_the_others_wait() -> None:
     now = cluster(3, 2, topology("t", 10, 5, isolate=2), topology("u", 3, 3))
-    decision = isolated(now, DEMAND, Isolation()((), now, DEMAND))
+    decision = isolated((), now, DEMAND, Isolation()((), now, DEMAND))
     assert list(workers_on(decision.placement).values()) == [2]
     assert len(decision.placement.of_topology("t")) == 4
     assert sum(r.what.startswith("u/") for r in decision.unplaced) == 3

@@ -20,13 +20,13 @@ def shape(placement: Placement) -> dict[str, set[int]]:
 
 
 def test_six_instances_on_four_workers_go_round_by_round() -> None:
-    decision = even(cluster([2, 3, 4], 6, 4), Demand(()), Allotment())
+    decision = even((), cluster([2, 3, 4], 6, 4), Demand(()), Allotment())
     assert shape(decision.placement) == {"n3/0": {0, 4}, "n2/0": {1, 5}, "n1/0": {2}, "n3/1": {3}}
 
 
 def test_a_slot_off_the_ideal_split_is_freed() -> None:
     present = Placement({Instance("t", "a", k): Slot("n1", 0 if k < 4 else 1) for k in range(10)})
-    decision = even(cluster([2, 3], 10, 3, present), Demand(()), Allotment())
+    decision = even((), cluster([2, 3], 10, 3, present), Demand(()), Allotment())
     held = shape(decision.placement)
     assert sorted(map(len, held.values())) == [3, 3, 4]
     assert held["n1/0"] == {0, 1, 2, 3}
@@ -34,4 +34,4 @@ def test_a_slot_off_the_ideal_split_is_freed() -> None:
 
 def test_what_is_alive_and_complete_is_not_touched() -> None:
     present = Placement({Instance("t", "a", k): Slot("n1", 0 if k < 5 else 1) for k in range(6)})
-    assert even(cluster([2, 3], 6, 2, present), Demand(()), Allotment()).placement == present
+    assert even((), cluster([2, 3], 6, 2, present), Demand(()), Allotment()).placement == present

@@ -44,7 +44,7 @@ def named(operator: str, count: range) -> list[str]:
 def test_all_on_one_node_the_stateless_worker_is_disturbed() -> None:
     four = range(4)
     now, demand = world({"spout": 40, "split": 80, "count": 100}, {"n1": {"spout": four, "split": four, "count": four}})
-    decision = FewDisturbed()(now, demand, ALL)
+    decision = FewDisturbed()((), now, demand, ALL)
     assert nodes_of(decision.placement) == {
         "n1": named("count", four) + named("spout", four),
         "n2": named("split", four),
@@ -57,7 +57,7 @@ def test_only_what_does_not_fit_goes_where_nobody_is_disturbed() -> None:
         {"x": 560, "s": 40, "sf1": 400, "sf2": 300},
         {"n1": {"x": range(1)}, "n2": {"sf1": range(1), "s": range(6)}, "n3": {"sf2": range(1)}},
     )
-    decision = FewDisturbed(scale_in=False)(now, demand, ALL)
+    decision = FewDisturbed(scale_in=False)((), now, demand, ALL)
     assert nodes_of(decision.placement) == {
         "n1": ["x0"],
         "n2": [*named("s", range(5)), "sf10"],
@@ -71,7 +71,7 @@ def test_one_spout_moves_to_a_used_node() -> None:
     now, demand = world(
         {"spout": 60, "split": 60, "count": 100}, {"n1": {"spout": four, "count": four}, "n2": {"split": four}}
     )
-    decision = FewDisturbed()(now, demand, ALL)
+    decision = FewDisturbed()((), now, demand, ALL)
     moves = now.placement.moves_to(decision.placement)
     assert [(str(m.instance), str(m.target)) for m in moves] == [("t/spout/3", "n2/0")]
 
@@ -95,11 +95,11 @@ def test_one_spout_moves_to_a_used_node() -> None:
 )
 def test_scale_in(shares: dict[str, float], layout: Layout, expected: dict[str, list[str]]) -> None:
     now, demand = world(shares, layout)
-    assert nodes_of(FewDisturbed()(now, demand, ALL).placement) == expected
+    assert nodes_of(FewDisturbed()((), now, demand, ALL).placement) == expected
 
 
 def test_what_finds_no_room_is_named_and_the_rest_stays() -> None:
     now, demand = world({"x": 500.0, "y": 300.0}, {"n1": {"x": range(1)}, "n2": {"x": range(1, 2), "y": range(3)}})
-    decision = FewDisturbed()(now, demand, ALL)
+    decision = FewDisturbed()((), now, demand, ALL)
     assert [r.what for r in decision.unplaced] == ["t/y/2"]
     assert "find no node with room" in decision.unplaced[0].reason

@@ -86,7 +86,7 @@ def worlds(draw: st.DrawFn) -> World:
     demand = Demand(tuple(demands))
     start = draw(st.sampled_from(["nothing", "even", "thrifty"]))
     if start != "nothing":
-        now = replace(now, placement=PLACERS[start](now, demand, ALL).placement)
+        now = replace(now, placement=PLACERS[start]((), now, demand, ALL).placement)
     return now, demand
 
 
@@ -109,7 +109,7 @@ def seats(now: Snapshot) -> dict[Slot, float]:
 @given(worlds())
 def test_what_holds_for_all(name: str, world: World) -> None:
     now, demand = world
-    decision = PLACERS[name](now, demand, ALL)
+    decision = PLACERS[name]((), now, demand, ALL)
     everybody = {i for t in now.topologies for i in t.instances()}
     refused = [r.what for r in decision.unplaced]
     # everybody has a place or a reason, never both
@@ -124,7 +124,7 @@ def test_what_holds_for_all(name: str, world: World) -> None:
         owners = {(s, i.topology) for i, s in decision.placement.slots.items()}
         assert len({s for s, _ in owners}) == len(owners)
     # same input, same output
-    assert PLACERS[name](now, demand, ALL) == decision
+    assert PLACERS[name]((), now, demand, ALL) == decision
 
 
 @pytest.mark.parametrize("name", PLACERS)
@@ -132,9 +132,9 @@ def test_what_holds_for_all(name: str, world: World) -> None:
 @given(worlds())
 def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None:
     now, demand = world
-    placement = PLACERS[name](now, demand, ALL).placement
+    placement = PLACERS[name]((), now, demand, ALL).placement
     for _ in range(CYCLES_TO_SETTLE if now.placement else 1):
-        again = PLACERS[name](replace(now, placement=placement), demand, ALL)
+        again = PLACERS[name]((), replace(now, placement=placement), demand, ALL)
         if again.unplaced or again.placement == placement:
             return  # who has no place yet may find one when others have moved
         placement = again.placement
@@ -146,7 +146,7 @@ def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None
 @given(worlds())
 def test_nothing_is_overcommitted(name: str, world: World) -> None:
     now, demand = world
-    decision = PLACERS[name](now, demand, ALL)
+    decision = PLACERS[name]((), now, demand, ALL)
     if any(r.about == "cluster" and "missing" in r.why for r in decision.reasons):
         return  # refused whole: what runs stays as it is
     placement, share = decision.placement, shares(demand)
@@ -162,7 +162,7 @@ def test_nothing_is_overcommitted(name: str, world: World) -> None:
 @given(worlds())
 def test_nothing_is_unplaced_while_room_is_left(name: str, world: World) -> None:
     now, demand = world
-    decision = PLACERS[name](now, demand, ALL)
+    decision = PLACERS[name]((), now, demand, ALL)
     placed, share, room = decision.placement, shares(demand), seats(now)
     taken = Counter(placed.slots.values())
     owner = {s: i.topology for i, s in placed.slots.items()}
@@ -201,7 +201,7 @@ def test_exactly_min_workers_and_at_most_m_instances(
     sizes = {f"o{k}": c for k, c in enumerate(counts)}
     rates = {(a, b): rng.integers(0, 9, (sizes[a], sizes[b])).tolist() for a, b in pairwise(sizes)}
     now, _ = one_topology(sizes, rates, farm(3, slots=3), workers)
-    decision = placer(alpha=alpha)(now, Demand(()), ALL)
+    decision = placer(alpha=alpha)((), now, Demand(()), ALL)
     size, used = sum(counts), Counter(decision.placement.slots.values())
     assert not decision.unplaced
     assert len(used) == min(workers, size)

@@ -19,10 +19,10 @@ def test_most_per_worker(alpha: float, most: int) -> None:
 
 def test_six_instances_on_three_workers() -> None:
     now, demand = six(farm(3), 3)
-    decision = Offline(alpha=0, beta=0.5)(now, demand, ALL)
+    decision = Offline(alpha=0, beta=0.5)((), now, demand, ALL)
     assert groups(decision.placement) == sets("s0 a1", "s1 b1", "a0 b0")
     assert traffic_between(now, demand, decision.placement)[0] == pytest.approx(290)
-    assert traffic_between(now, demand, even(now, demand, ALL).placement)[0] == pytest.approx(360)
+    assert traffic_between(now, demand, even((), now, demand, ALL).placement)[0] == pytest.approx(360)
 
 
 @pytest.mark.parametrize(
@@ -34,18 +34,18 @@ def test_six_instances_on_three_workers() -> None:
 )
 def test_beta_says_when_empty_workers_must_be_used(alpha: float, beta: float, expected: set[frozenset[str]]) -> None:
     now, demand = world({"s": 2, "a": 2, "b": 2, "k": 2}, FOUR, farm(4), 4)
-    assert groups(Offline(alpha, beta)(now, demand, ALL).placement) == expected
+    assert groups(Offline(alpha, beta)((), now, demand, ALL).placement) == expected
 
 
 def test_workers_still_empty_at_the_end_are_filled() -> None:
     now, demand = world({"s": 1, "a": 3}, {("s", "a"): [[1.0, 1.0, 1.0]]}, farm(3), 3)
-    decision = Offline(alpha=1, beta=1)(now, demand, ALL)
+    decision = Offline(alpha=1, beta=1)((), now, demand, ALL)
     assert sorted(len(g) for g in groups(decision.placement)) == [1, 1, 2]
 
 
 def test_too_few_slots_are_refused_with_what_is_missing() -> None:
     now, demand = six((Node("n1", 100, slots=2),), 3)
-    decision = Offline()(now, demand, ALL)
+    decision = Offline()((), now, demand, ALL)
     assert len(decision.placement) == 0
     assert {r.reason for r in decision.unplaced} == {"the topologies need 3 slots and there are 2: 1 are missing"}
 

@@ -14,14 +14,14 @@ from tests.place.worked import ALL, farm, groups, sets, six, world
 
 def test_six_instances_on_three_workers_a_worker_per_node() -> None:
     now, demand = six(farm(3), 3)
-    decision = Online(alpha=0)(now, demand, ALL)
+    decision = Online(alpha=0)((), now, demand, ALL)
     assert groups(decision.placement) == sets("a0 b0", "s0 s1", "a1 b1")
     assert traffic_between(now, demand, decision.placement)[0] == pytest.approx(230)
 
 
 def test_three_workers_on_two_nodes_of_two_slots() -> None:
     now, demand = six(farm(2, slots=2), 3)
-    placement = Online()(now, demand, ALL).placement
+    placement = Online()((), now, demand, ALL).placement
     assert {i.operator + str(i.index): s.node for i, s in placement.slots.items()} == {
         "a0": "n1", "b0": "n1", "s0": "n1", "s1": "n1", "a1": "n2", "b1": "n2",
     }  # fmt: skip
@@ -30,14 +30,14 @@ def test_three_workers_on_two_nodes_of_two_slots() -> None:
 
 def test_without_a_bound_on_nodes_everything_is_stacked() -> None:
     now, demand = six(farm(2, slots=5), 3)
-    placement = Online(spread=False)(now, demand, ALL).placement
+    placement = Online(spread=False)((), now, demand, ALL).placement
     assert {s.node for s in placement.slots.values()} == {"n1"}
     assert traffic_between(now, demand, placement)[0] == 0
 
 
 def test_two_workers_within_the_capacity_of_their_nodes() -> None:
     now, demand = six(farm(2, cpu_pct=300), 2)
-    placement = Online()(now, demand, ALL).placement
+    placement = Online()((), now, demand, ALL).placement
     assert groups(placement) == sets("s0 a0 b0", "s1 a1 b1")
     assert traffic_between(now, demand, placement)[0] == pytest.approx(80)
 
@@ -45,7 +45,7 @@ def test_two_workers_within_the_capacity_of_their_nodes() -> None:
 def test_alpha_one_lumps_and_empty_workers_are_filled_cheaply() -> None:
     rates = {("p", "q"): [[50.0]], ("q", "r"): [[40.0]], ("s", "t"): [[30.0]], ("t", "u"): [[20.0]]}
     now, demand = world(dict.fromkeys("pqrstu", 1), rates, farm(4), 4)
-    placement = Online(alpha=1)(now, demand, ALL).placement
+    placement = Online(alpha=1)((), now, demand, ALL).placement
     assert groups(placement) == sets("p0 q0 r0", "s0", "t0", "u0")
     assert traffic_between(now, demand, placement)[0] == pytest.approx(50)
 
@@ -56,7 +56,7 @@ def test_workers_and_nodes_are_matched_to_the_present() -> None:
     at = {"a0": "n3/1", "b0": "n3/1", "s0": "n2/1", "s1": "n2/1", "a1": "n1/0", "b1": "n1/0"}
     present = Placement({Instance("t", i[0], int(i[1])): Slot.parse(s) for i, s in at.items()})
     now, demand = world({"s": 2, "a": 2, "b": 2}, SIX_RATES, now.nodes, 3, placement=present)
-    assert Online()(now, demand, ALL).placement == present
+    assert Online()((), now, demand, ALL).placement == present
 
 
 SIX_RATES = {("s", "a"): [[80.0, 20.0], [30.0, 70.0]], ("a", "b"): [[90.0, 20.0], [10.0, 80.0]]}
@@ -66,7 +66,7 @@ def test_load_counts_in_hertz() -> None:
     """The second node is twice as fast, so it holds twice the share."""
     nodes = (Node("n1", 100, clock_mhz=1000), Node("n2", 100, clock_mhz=2000))
     now, demand = world({"s": 1, "a": 2}, {("s", "a"): [[5.0, 5.0]]}, nodes, 2, cpu_pct=60)
-    placement = Online(alpha=1)(now, demand, ALL).placement
+    placement = Online(alpha=1)((), now, demand, ALL).placement
     assert sorted(len(held) for held in placement.by_slot().values()) == [1, 2]
     assert len({s.node for s in placement.slots.values()}) == 2
     assert np.isclose(sum(i.topology == "t" for i in placement), 3)
@@ -79,6 +79,6 @@ def test_a_group_that_fits_no_worker_of_its_node_goes_where_one_holds_it_whole()
     first = Topology("first", (Operator("o", 1, source=True, cpu_pct=1),), (), level=1)
     now = Snapshot(0, 1, nodes, (pair, first), workers_on(nodes), shared_workers=True)
     demand = Demand((OperatorDemand("pair", "o", 2, (0.0, 0.0)), OperatorDemand("first", "o", 1, (1.0,))))
-    placement = Online()(now, demand, ALL).placement
+    placement = Online()((), now, demand, ALL).placement
     assert len(set(placement.of_topology("pair").slots.values())) == 1
-    assert Online()(replace(now, placement=placement), demand, ALL).placement == placement
+    assert Online()((), replace(now, placement=placement), demand, ALL).placement == placement

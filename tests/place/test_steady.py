@@ -32,34 +32,34 @@ def loads(now: Snapshot, found: PlaceDecision, share: float) -> list[float]:
 def test_a_placement_that_holds_is_left_alone() -> None:
     now = world("n1", "n1", "n2", "n2")
     # it could be packed onto one node, and reserved 40 would not fit there: so it stays
-    assert Steady()(now, demand(20, 40), ALL).placement == now.placement
+    assert Steady()((), now, demand(20, 40), ALL).placement == now.placement
     # it holds, though what is reserved would not: no move is made for what may never come
-    assert Steady()(now, demand(20, 60), ALL).placement == now.placement
+    assert Steady()((), now, demand(20, 60), ALL).placement == now.placement
 
 
 def test_without_a_reserve_the_placer_inside_decides() -> None:
     now = world("n1", "n1", "n2", "n2")
-    assert Steady()(now, demand(20), ALL) == Thrifty()(now, demand(20), ALL)
+    assert Steady()((), now, demand(20), ALL) == Thrifty()((), now, demand(20), ALL)
 
 
 def test_what_must_move_moves_once_with_room_to_grow() -> None:
     now = world("n1", "n1", "n1", "n1")
-    found = Steady()(now, demand(30, 45), ALL)
+    found = Steady()((), now, demand(30, 45), ALL)
     assert loads(now, found, 45.0) == [0, 90, 90]
-    without = Thrifty()(now, demand(30), ALL)
+    without = Thrifty()((), now, demand(30), ALL)
     assert loads(now, without, 30.0) == [0, 30, 90]
 
 
 def test_where_what_is_reserved_does_not_fit_the_demand_decides() -> None:
     now = world("n1", "n1", "n1", "n1")
-    found = Steady()(now, demand(30, 90), ALL)
+    found = Steady()((), now, demand(30, 90), ALL)
     assert not found.unplaced
     assert max(loads(now, found, 30.0)) <= 100
 
 
 def test_a_valley_that_lasts_is_used_to_empty_a_node() -> None:
     now = world("n1", "n1", "n2", "n2")
-    assert loads(now, Steady()(now, demand(10, 15), ALL), 10.0) == [0, 0, 40]
+    assert loads(now, Steady()((), now, demand(10, 15), ALL), 10.0) == [0, 0, 40]
 
 
 def test_what_holds() -> None:

@@ -54,42 +54,42 @@ def moves(now: Snapshot, placement: Placement) -> list[str]:
 
 def test_the_six_of_the_papers_at_their_optimum() -> None:
     now, demand = six(farm(2, slots=3, cpu_pct=300), 2)
-    placement = Thrifty()(now, demand, ALL).placement
+    placement = Thrifty()((), now, demand, ALL).placement
     assert traffic_between(now, demand, placement)[0] == pytest.approx(80)
 
 
 def test_it_uses_no_more_nodes_than_needed() -> None:
     now, demand = pair({}, share=50, nodes=4)
     small = replace(now, workers=tuple(replace(w, seats=4) for w in now.workers))
-    assert len({s.node for s in Thrifty()(small, demand, ALL).placement.slots.values()}) == 1
+    assert len({s.node for s in Thrifty()((), small, demand, ALL).placement.slots.values()}) == 1
 
 
 def test_an_exchange_that_is_worth_it_is_made() -> None:
     now, demand = pair(CROSSED, share=150)
-    placement = Thrifty()(now, demand, ALL).placement
+    placement = Thrifty()((), now, demand, ALL).placement
     assert traffic_between(now, demand, placement)[0] == 0
     assert sorted(moves(now, placement)) in (["a0", "a1"], ["b0", "b1"])
 
 
 def test_of_two_equal_exchanges_the_one_with_less_state_is_made() -> None:
     now, demand = pair(CROSSED, share=150, state_mb=500)
-    assert moves(now, Thrifty()(now, demand, ALL).placement) == ["a0", "a1"]
+    assert moves(now, Thrifty()((), now, demand, ALL).placement) == ["a0", "a1"]
 
 
 def test_without_a_budget_nothing_moves_by_choice() -> None:
     now, demand = pair(CROSSED, share=150)
-    assert Thrifty(budget=0)(now, demand, ALL).placement == now.placement
+    assert Thrifty(budget=0)((), now, demand, ALL).placement == now.placement
 
 
 def test_when_something_is_lost_nothing_else_moves() -> None:
     now, demand = pair({k: v for k, v in CROSSED.items() if k != "b/1"}, share=75)
-    assert moves(now, Thrifty()(now, demand, ALL).placement) == ["b1"]
+    assert moves(now, Thrifty()((), now, demand, ALL).placement) == ["b1"]
 
 
 def test_overload_takes_stateless_instances_off_the_node() -> None:
     everybody = {"a/0": "n0", "a/1": "n0", "b/0": "n0"}
     now, demand = pair({**everybody, "b/1": "n1"}, share=140)
-    decision = Thrifty()(now, demand, ALL)
+    decision = Thrifty()((), now, demand, ALL)
     moved = moves(now, decision.placement)
     assert len(moved) == 1
     assert moved[0] in ("a0", "a1")
@@ -102,14 +102,14 @@ def test_room_is_made_where_a_large_instance_fits_nowhere_else() -> None:
     at = {Instance("t", "s", 0): Slot("n0"), Instance("t", "s", 1): Slot("n1")}
     now = Snapshot(0, 1, nodes, (topology,), workers_on(nodes, 4), Placement(at))
     demand = Demand((OperatorDemand("t", "s", 2, (30.0, 30.0)), OperatorDemand("t", "x", 1, (100.0,))))
-    decision = Thrifty()(now, demand, ALL)
+    decision = Thrifty()((), now, demand, ALL)
     assert not decision.unplaced
     assert len(moves(now, decision.placement)) == 2
 
 
 def test_allotted_nodes_are_kept_to() -> None:
     now, demand = pair({}, share=50)
-    decision = Thrifty()(now, demand, Allotment({"t": ("n1",)}))
+    decision = Thrifty()((), now, demand, Allotment({"t": ("n1",)}))
     assert {s.node for s in decision.placement.slots.values()} == {"n1"}
     assert len(decision.unplaced) == 1  # three seats for four
 

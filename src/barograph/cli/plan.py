@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     demand = demand_of(recording)
     began = time.perf_counter()
     allotment = policy.allotter((), now, demand)
-    decision = policy.placer(now, demand, allotment)
+    decision = policy.placer((), now, demand, allotment)
     seconds = time.perf_counter() - began
     report = _report(recording, now, demand, decision, seconds)
     broken: list[str] = []

@@ -43,14 +43,16 @@ class First:
 def first_decision(policy: Policy | None, seen: Snapshot, topology: Topology, enforce: bool = True) -> First:
     """seen: the cluster with its workers; what else runs there is not looked at.
 
-    policy: None where no policy steers: then nothing but the placement is taken from ``even``. enforce: whether shares
-    are held; else they only decide the placement.
+    policy: None where no policy steers: then nothing but the placement is taken from ``even``. enforce: whether limits
+    are held; else shares only decide the placement.
     """
     chosen = named(UNSTEERED) if policy is None else policy
     now = submitted(replace(seen, topologies=(topology,)))
     plan = decide(chosen, (), now).plan
-    if policy is None or not enforce:
-        plan = replace(plan, shares_pct={})
+    if policy is None:
+        plan = replace(plan, shares_pct={}, limits_pct={})
+    elif not enforce:
+        plan = replace(plan, limits_pct={})
     why = tuple(f"{r.about}: {r.why}" for r in plan.reasons)
     wrong = refusals(plan, now)
     if wrong:
@@ -59,7 +61,8 @@ def first_decision(policy: Policy | None, seen: Snapshot, topology: Topology, en
         return First(chosen.name, _degrees(topology), Placement(), said=(said,), why=why)
     begun = rescaled(topology, plan)
     return First(
-        chosen.name, _degrees(begun), plan.placement, Plan(shares_pct=plan.shares_pct, rests=plan.rests),
+        chosen.name, _degrees(begun), plan.placement,
+        Plan(shares_pct=plan.shares_pct, limits_pct=plan.limits_pct, rests=plan.rests),
         _left_open(chosen.name, begun, plan), why,
     )  # fmt: skip
 

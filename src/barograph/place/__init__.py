@@ -1,9 +1,10 @@
 """Which slot each instance gets: one placer per file. A placer decides where; it never says how to get there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from barograph.model import Allotment, Demand, Placement, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Placement, Reason, Refusal, Snapshot
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,15 @@ class PlaceDecision:
 class Placer(Protocol):
     """Called once a cycle, after the nodes are allotted; a pure function of what it is given.
 
-    It starts from ``now.placement``, gives ``demand`` its instances and shares, keeps to the nodes of ``allotment``
-    and never uses more seats than there are. What it cannot place it names in ``unplaced``, each with its reason;
-    the rest is placed all the same. Called again on its own result it changes nothing.
+    history: the earlier cycles, oldest first, as the other stages get them. The placer starts from ``now.placement``,
+    gives ``demand`` its instances and shares, keeps to the nodes of ``allotment`` and never uses more seats than there
+    are. What it cannot place it names in ``unplaced``, each with its reason; the rest is placed all the same. Called
+    again on its own result it changes nothing.
     """
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision: ...
+    def __call__(
+        self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment
+    ) -> PlaceDecision: ...
 
 
 __all__ = ["PlaceDecision", "Placer"]

@@ -4,9 +4,11 @@ Any other gets its nodes, its W workers (or as many as the nodes have slots) spr
 instances round-robin over the workers. It knows seats, no CPU, no memory and no traffic.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.board import Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
@@ -15,7 +17,7 @@ from barograph.place.spread import OpenSlots, keep_where_possible
 from barograph.place.wanted import refused, wanted_workers
 
 
-def dealt(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+def dealt(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of SPS and DPS."""
     board = Board(now, allotment)
     everyone = crews(now, demand, board)

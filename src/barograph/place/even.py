@@ -9,14 +9,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.board import Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.wanted import refused, wanted_workers
 
 
-def even(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+def even(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of Storm's default scheduler."""
     board = Board(now, allotment)
     everyone = crews(now, demand, board)

@@ -6,11 +6,12 @@ as possible are disturbed; the instances of disturbed workers are placed anew; t
 emptied. It knows CPU shares and seats, no memory and no traffic.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.board import HAIR, Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
@@ -24,7 +25,7 @@ class FewDisturbed:
 
     scale_in: bool = True
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         for crew in everyone:

@@ -4,9 +4,11 @@ Which machines, and how many workers on each, the allotment says. A share of wor
 its instances; the shares that did stay.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.board import Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
@@ -15,7 +17,7 @@ from barograph.place.spread import OpenSlots, keep_where_possible
 from barograph.place.wanted import refused
 
 
-def isolated(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+def isolated(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of Storm's isolation scheduler."""
     board = Board(now, allotment)
     everyone = crews(now, demand, board)

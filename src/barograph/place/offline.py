@@ -6,11 +6,12 @@ the present, workers are matched to the slots they resemble most.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
 from barograph.place.board import Board, Whole, to_placement
@@ -31,7 +32,7 @@ class Offline:
         require(0 <= self.alpha <= 1, f"alpha must be between 0 and 1, not {self.alpha}")
         require(0 <= self.beta <= 1, f"beta must be between 0 and 1, not {self.beta}")
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         if missing := too_few_slots(board, everyone):

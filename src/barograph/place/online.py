@@ -8,11 +8,12 @@ resemble most.
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
 from barograph.place.board import HAIR, Board, Real, Whole, summed, to_placement
@@ -44,7 +45,7 @@ class Online:
         require(0 <= self.alpha <= 1, f"alpha must be between 0 and 1, not {self.alpha}")
         require(self.nodes_to_use is None or self.nodes_to_use > 0, "nodes_to_use must be at least 1")
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
         decision = self._once(now, demand, allotment)
         # Who has no place yet would be moved in the next cycles: a group finds a worker that holds it whole only where
         # some of it sits. What it settles on is where it begins.

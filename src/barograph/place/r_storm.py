@@ -5,12 +5,12 @@ node, 0.5 in its rack, 1 elsewhere. All or nothing per topology. A topology that
 as it is; where instances were lost, those alone are placed, and only if that fails the topology is placed anew.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.adopt import adopt
 from barograph.place.board import HAIR, Board, Real, Whole, to_placement
@@ -21,7 +21,7 @@ from barograph.place.wanted import refused
 RACK, FAR = 0.5, 1.0
 
 
-def r_storm(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+def r_storm(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of R-Storm."""
     board = Board(now, allotment)
     everyone = crews(now, demand, board)

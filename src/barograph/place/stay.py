@@ -3,9 +3,11 @@
 This is Spark without Barograph: its own scheduler deals tasks to whoever offers a seat, and no policy has a say.
 """
 
-from barograph.model import Allotment, Demand, Snapshot
+from collections.abc import Sequence
+
+from barograph.model import Allotment, Cycle, Demand, Snapshot
 from barograph.place import PlaceDecision
 
 
-def stay(now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001  # it looks at neither
+def stay(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     return PlaceDecision(now.placement)

@@ -7,9 +7,10 @@ only within the reserved room. Where what is reserved does not fit, the demand i
 """
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from barograph.model import Allotment, Demand, Instance, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Instance, Snapshot
 from barograph.place import PlaceDecision, Placer
 from barograph.place.board import HAIR
 from barograph.place.thrifty import Thrifty
@@ -21,17 +22,17 @@ class Steady:
 
     inside: tuple[Placer, ...] = field(default=(Thrifty(),))
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         (place,) = self.inside
         roomy = with_reserve(demand)
         if roomy is demand:
-            return place(now, demand, allotment)
+            return place(history, now, demand, allotment)
         if holds(now, demand, allotment):
             if holds(now, roomy, allotment):
-                return place(now, roomy, allotment)
+                return place(history, now, roomy, allotment)
             return PlaceDecision(now.placement)
-        found = place(now, roomy, allotment)
-        return found if not found.unplaced else place(now, demand, allotment)
+        found = place(history, now, roomy, allotment)
+        return found if not found.unplaced else place(history, now, demand, allotment)
 
 
 def with_reserve(demand: Demand) -> Demand:

@@ -5,11 +5,12 @@ per node; ties to the least loaded node. It starts from nothing and knows no mem
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require_positive
 from barograph.place import PlaceDecision
 from barograph.place.board import HAIR, Board, Whole, to_placement
@@ -29,7 +30,7 @@ class TStorm:
     def __post_init__(self) -> None:
         require_positive("gamma", self.gamma)
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         instances = self._instances_that_share(board, everyone)

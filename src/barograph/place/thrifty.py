@@ -7,11 +7,12 @@ between nodes; a stateful instance weighs more the larger its state. CPU, memory
 overcommitted.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Allotment, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
 from barograph.model.checks import require_number
 from barograph.place import PlaceDecision
 from barograph.place.board import Board, to_placement
@@ -41,7 +42,7 @@ class Thrifty:
         require_number("budget", self.budget)
         require_number("worth_pct", self.worth_pct)
 
-    def __call__(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         layout = Layout(board, everyone)
