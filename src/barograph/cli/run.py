@@ -50,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
     parser.add_argument("--node-cpu", default="0.6", help="cores of all nodes, or of each: 0.6,0.3,0.9 (%(default)s)")
-    parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
-    parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
+    parser.add_argument("--seats", type=int, help="instances each worker can hold (default 8, split over a node's two)")
+    parser.add_argument("--executors", type=int, help="workers on each node (default: as the policy wants, mostly 1)")
     parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
     parser.add_argument("--seconds", type=float, default=60.0, help="when the source closes (default %(default)s)")
     parser.add_argument("--load", default="constant 1000", help="lines a second, see above (default '%(default)s')")
@@ -107,17 +107,22 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.relay import run_it
     from barograph.experiments.run_settings import RunSettings
     from barograph.experiments.warm import RunFailed
+    from barograph.experiments.workers import workers_for
     from barograph.workloads import wordcount
 
     node_cpu = parse_node_cpu(args.node_cpu)
     parallelism = {**wordcount.DEFAULT_PARALLELISM, **parse_counts("--parallelism", "INSTANCES", args.parallelism)}
     steering = _steering(args, parallelism)
+    policy = None if steering is None else steering.decider()
+    workers = workers_for(policy, wordcount.topology(parallelism), args.executors, args.seats)
     settings = RunSettings(
         load=load,
         seconds=args.seconds,
         parallelism=parallelism,
         epoch_s=epoch_s,
-        cluster=ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, port=args.port),
+        cluster=ClusterSettings(
+            args.nodes, node_cpu, workers.seats, workers.executors, workers.memory_mb, port=args.port
+        ),
         master=args.master,
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),

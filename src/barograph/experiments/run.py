@@ -21,10 +21,8 @@ from barograph.experiments.report import RunReport
 from barograph.experiments.run_settings import RunSettings, check
 from barograph.experiments.under_way import UnderWay
 from barograph.experiments.warm import warm_up
+from barograph.experiments.workers import shared_workers
 from barograph.priority.served import serve
-
-# Between the query's start and the first row: the executors, warm by then, launch the tasks.
-LEAD_S = 4.0
 
 
 def run(
@@ -37,6 +35,9 @@ def run(
     check(settings)
     with ExitStack() as ending:
         place = open_place(settings.cluster, settings.master, ending, say)
+        policy = None if settings.steering is None else settings.steering.decider()
+        if shared := shared_workers(policy, place.run.settings.executors):
+            say(shared)
         say("starting Spark")
         bounded = in_flight(settings.in_flight_s)
         spark = open_session("barograph run", plugin_settings(), place.conf, bounded)
