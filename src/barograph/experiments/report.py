@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from barograph.engines.latency import Histogram
 from barograph.experiments.first import First
 from barograph.experiments.repeats import RestartReport
-from barograph.experiments.steering import Steered
+from barograph.experiments.steered import Steered
 from barograph.experiments.verdict import Verdict
 
 CLOCKS = ("due", "read")
@@ -113,12 +113,7 @@ class RunReport:
         for r in self.restarts:
             again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
-        s = self.steered
-        lines.append(
-            f"policy  {s.policy}: {_told(s.cpu_allotted_s)} core-s allotted, {_told(s.cpu_used_s)} used; "
-            f"{_told(s.nodes_mean)} nodes on the mean, {_told(s.nodes_max, 0)} at most; "
-            f"{_told(s.moves, 0)} moves, {s.rescales} rescales"
-        )
+        lines += self.steered.lines()
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
 
@@ -126,10 +121,6 @@ class RunReport:
 def _latency(histogram: Histogram) -> dict[str, float] | None:
     found = histogram.latency()
     return None if found is None else {name: round(value, 1) for name, value in asdict(found).items()}
-
-
-def _told(value: float | None, places: int = 1) -> str:
-    return "unknown" if value is None else f"{value:,.{places}f}"
 
 
 def _rounded(value: float | None) -> float | None:

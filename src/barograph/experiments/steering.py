@@ -10,7 +10,10 @@ from typing import Any
 from barograph.beat import Keeper
 from barograph.engines.spark.endpoint import Endpoint
 from barograph.epochs import RECOVERY_S
-from barograph.experiments.spent import OperatorShare, spent
+from barograph.experiments.asked import asked
+from barograph.experiments.held import Held
+from barograph.experiments.meter import metered
+from barograph.experiments.steered import Steered
 from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
 from barograph.loop import Mode
@@ -82,46 +85,6 @@ class Steering:
         return keep(self.orders(socket, folder), folder / "controller.log")
 
 
-@dataclass(frozen=True)
-class Steered:
-    """What was done to a run. cpu: core-seconds. decisions: cycles that changed something or were refused.
-
-    None is unknown. controller_starts: None where there was no controller. shares: by operator. migration: how the
-    policy's plans took effect; None where no policy steered.
-    """
-
-    policy: str
-    cpu_allotted_s: float | None
-    cpu_used_s: float | None
-    nodes_mean: float | None
-    nodes_max: int | None
-    moves: int | None
-    rescales: int
-    decisions: tuple[dict[str, object], ...] = ()
-    controller_starts: int | None = None
-    said: tuple[str, ...] = ()
-    shares: Mapping[str, OperatorShare] = field(default_factory=dict)
-    migration: str | None = None
-
-    def to_json(self) -> dict[str, object]:
-        controlled = {"starts": self.controller_starts, "said": list(self.said)}
-        return {
-            "policy": self.policy,
-            "migration": self.migration,
-            "cpu_core_s": {"allotted": _rounded(self.cpu_allotted_s), "used": _rounded(self.cpu_used_s)},
-            "nodes_used": {"mean": _rounded(self.nodes_mean), "max": self.nodes_max},
-            "shares": {operator: share.to_json() for operator, share in self.shares.items()},
-            "moves": self.moves,
-            "rescales": self.rescales,
-            "decisions": list(self.decisions),
-            "controller": None if self.controller_starts is None else controlled,
-        }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
-
-
 @dataclass
 class Outlook:
     """What became of the steering; None until it has ended, and where there was none."""
@@ -131,9 +94,17 @@ class Outlook:
 
 @contextmanager
 def steered(
-    steering: Steering | None, endpoint: Endpoint | None, start_ms: int, seconds: float, say: Callable[[str], None]
+    steering: Steering | None,
+    endpoint: Endpoint | None,
+    start_ms: int,
+    seconds: float,
+    begun: Held | None,
+    say: Callable[[str], None],
 ) -> Iterator[Outlook]:
-    """While this lasts a controller process acts, where the run is steered by a policy. start_ms: the load's start."""
+    """While this lasts a controller process acts, where the run is steered by a policy.
+
+    start_ms: the load's start. begun: what is in force before the controller's first plan; None: unknown.
+    """
     outlook = Outlook()
     if steering is None or endpoint is None:
         yield outlook
@@ -149,32 +120,30 @@ def steered(
         finally:
             keeper.close()
             history = Path(steering.orders(endpoint.path, folder).history)
-            outlook.found = read_steered(steering, history, start_ms, seconds, keeper)
+            outlook.found = read_steered(steering, history, start_ms, seconds, begun, keeper)
 
 
-def read_steered(steering: Steering, folder: Path, start_ms: int, seconds: float, keeper: Keeper) -> Steered:
+def read_steered(
+    steering: Steering, folder: Path, start_ms: int, seconds: float, begun: Held | None, keeper: Keeper
+) -> Steered:
     """From the history, once the controller has ended. Times are since the load's start, which lasts ``seconds``."""
     try:
         require_history(folder)
         found = [r for r in rows(folder) if r["kind"] == "cycle" and r["wall_ms"] >= start_ms - _BEFORE_MS]
     except BadInput:
         found = []  # it never got to its first cycle; what it said tells why
-    nodes = [r["nodes_used"] for r in found if r["nodes_used"] is not None]
     cycles = [((r["wall_ms"] - start_ms) / 1000, entry.cycle) for r in found if (entry := from_row(r)).cycle]
-    cpu = spent(cycles, seconds)
+    # Not what plans name: a change that waits for a boundary is named again in each cycle until then.
+    done = [text for r in found for text in r["done"] or ()]
     return Steered(
         steering.policy,
-        cpu.allotted_core_s if found else None,
-        sum(r["cpu_used_s"] or 0.0 for r in found) if found else None,
-        sum(nodes) / len(nodes) if nodes else None,
-        max(nodes, default=None),
-        # Not what plans name: a change that waits for a boundary is named again in each cycle until then.
-        sum(text.startswith("moved ") for r in found for text in r["done"] or ()),
-        sum(text.startswith("scaled ") for r in found for text in r["done"] or ()),
+        metered(cycles, seconds, begun),
+        sum(text.startswith("moved ") for text in done),
+        sum(text.startswith("scaled ") for text in done),
         tuple(_decision(r, start_ms) for r in found if r["changed"] or r["refused"] or r["done"]),
         keeper.starts,
         tuple(keeper.said),
-        cpu.shares,
+        asked(cycles, seconds),
         steering.migration,
     )
 

@@ -22,6 +22,7 @@ from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.actions import Action, Blow, plan_of
 from barograph.experiments.blows import strike
 from barograph.experiments.first import First, first_decision
+from barograph.experiments.held import Held
 from barograph.experiments.journal import Journal
 from barograph.experiments.live import LiveLine
 from barograph.experiments.pauses import longest, pauses
@@ -30,7 +31,8 @@ from barograph.experiments.repeats import first_time_output, restart_report
 from barograph.experiments.report import CLOCKS, ActionReport, RunReport
 from barograph.experiments.rows_read import RowsRead
 from barograph.experiments.run_settings import RunSettings
-from barograph.experiments.steering import Steered, steered
+from barograph.experiments.steered import Steered
+from barograph.experiments.steering import steered
 from barograph.experiments.strays import strays
 from barograph.experiments.unsteered import Watched
 from barograph.experiments.verdict import judge
@@ -76,7 +78,7 @@ class UnderWay:
         self.read = RowsRead(self.engine, self.topology.name, checkpoint)
         self.notes: list[str] = []
         self.steered: Steered | None = None
-        self.watched = Watched()
+        self.watched = Watched(settings.seconds)
         self.leaving = threading.Event()
 
     def whole(self) -> RunReport:
@@ -86,7 +88,7 @@ class UnderWay:
             self._hold()
             how_long_s = self.settings.seconds
             with steered(
-                self.settings.steering, self.supervisor.endpoint, self.start_ms, how_long_s, self.say
+                self.settings.steering, self.supervisor.endpoint, self.start_ms, how_long_s, self._held(), self.say
             ) as steered_by:
                 self._watch(query)
             self.steered = steered_by.found
@@ -145,6 +147,10 @@ class UnderWay:
             return
         for refusal in self.supervisor.apply(self.first.then).refused:
             self.notes.append(f"of the first decision, {refusal.what}: {refusal.reason}")
+
+    def _held(self) -> Held | None:
+        """What is in force until a controller orders something; unknown to a driver that takes over."""
+        return None if self.first is None or self.takes_over else Held().with_plan(self.first.then)
 
     def _await_first_epoch(self, query: Supervised) -> None:
         """Until every instance runs; the fences come after that, because start-up is not measured."""
@@ -254,8 +260,8 @@ class UnderWay:
         """Who observes takes what was counted; where a controller does, what it last saw is shown."""
         if self.settings.steering is None:
             now = self.engine.observe()
-            if self.load_s() > 0:
-                self.watched.take(now)
+            if (at_s := self.load_s()) > 0:
+                self.watched.take(at_s, now)
             return now
         self.engine.refresh()
         return self.engine.last or self.engine.observe()
@@ -307,4 +313,4 @@ class UnderWay:
         )  # fmt: skip
 
     def _unsteered(self, actions: Sequence[ActionReport]) -> Steered:
-        return self.watched.told(self.settings.seconds, actions, whole=not self.takes_over)
+        return self.watched.told(actions, whole=not self.takes_over)
