@@ -8,10 +8,11 @@ SPLIT = OperatorSeries([2.0, 4.0], [2, 3], [100.0, 110.0], [99.0, 120.0], [20.0,
 METERED = Metered(
     12.3456, 30.0, 8.0, 1.5, 2, 2.0, 3, TrafficResult(1234.5, 2000.0, 0.25, 0.5), {"wordcount/split": SPLIT}
 )
+LIU = Steered("liu", METERED, 4, 1, migration="worker")
 
 
 def test_as_json() -> None:
-    told = Steered("liu", METERED, 4, 1, migration="worker").to_json()
+    told = LIU.to_json()
     assert told["cpu_core_s"] == {"reserved": 12.35, "limit": 30.0, "used": 8.0}
     assert told["workers_used"] == {"mean": 2.0, "max": 3}
     assert told["traffic"] == {
@@ -26,7 +27,7 @@ def test_as_json() -> None:
 
 
 def test_in_few_words() -> None:
-    said = "\n".join(Steered("liu", METERED, 4, 1, migration="worker").lines())
+    said = "\n".join(LIU.lines())
     for words in ("liu, worker", "reserved 12.3 core-s, limit 30.0, used 8.0", "2.0 workers, 3 at most", "split 2 to 3",
                   "between nodes 1,234 rows/s (25% of all)"):  # fmt: skip
         assert words in said, said

@@ -18,7 +18,8 @@ What is killed (with -9) comes back: the query from its checkpoint, an executor,
 the driver.
 
 Policy 'spark' is Spark alone: the same query on the same cluster without the plug-in. 'fixed' takes --share,
-'fixed-peak' and 'fixed-equal' take --like.
+'fixed-peak', 'fixed-mean' and 'fixed-equal' take --like. A run begins with the policy's own placement, and the policy
+moves in its paper's own way.
 
 At --seconds the source closes, what is left is drained and committed, and every word's count and checksum are read
 back from the checkpoint and compared with what the source made. Exit code 0 when every row was counted once and
@@ -74,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     ways = ", ".join(MigrationMode)
     parser.add_argument("--migration", metavar="M", help=f"how changes are made: {ways} (default: the policy's own)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
-    parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
+    parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak, -mean and -equal: another run's JSON")
     parser.add_argument(
         "--recovery",
         default="30s",

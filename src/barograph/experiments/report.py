@@ -1,9 +1,9 @@
 """What a run says of itself at the end. docs/run.md documents every key."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from barograph.engines.latency import Histogram
-from barograph.experiments.first import First
 from barograph.experiments.repeats import RestartReport
 from barograph.experiments.steered import Steered
 from barograph.experiments.verdict import Verdict
@@ -26,6 +26,8 @@ class ActionReport:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
+    """first: what the run began with, as JSON has it: a report goes from one process to another."""
+
     workload: str
     load: str
     seconds: float
@@ -42,7 +44,7 @@ class RunReport:
     timeout_s: float
     steered: Steered
     start_ms: int
-    first: First | None = None
+    first: Mapping[str, object] | None = None
 
     @property
     def late_rows(self) -> int:
@@ -86,7 +88,7 @@ class RunReport:
             "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
-            "first": None if self.first is None else self.first.to_json(),
+            "first": self.first,
             **self.steered.to_json(),
         }
 

@@ -77,8 +77,8 @@ class Steering:
         if "mode" in self.options or own in (None, self.migration):
             return ""
         return (
-            f"{self.policy} moves by {own}; a policy cannot end the application it steers, so that it moves by "
-            f"{self.migration} here"
+            f"{self.policy} moves by {own} in its paper; a policy cannot end the application it steers, so here it "
+            f"moves by {self.migration}"
         )
 
     def start(self, socket: Path, folder: Path) -> Keeper:

@@ -309,7 +309,7 @@ class UnderWay:
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *strays(epochs)), restarts, sum(output.values()),
             self.journal.latency, self.settings.timeout_s, self.steered or self._unsteered(actions), self.start_ms,
-            self.first,
+            None if self.first is None else self.first.to_json(),
         )  # fmt: skip
 
     def _unsteered(self, actions: Sequence[ActionReport]) -> Steered:
