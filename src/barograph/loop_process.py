@@ -67,10 +67,17 @@ class Orders:
             raise BadInput(f"guards: {error}") from None
         ends_itself = self.options.get("mode") == MigrationMode.RESTART_APP
         require(not ends_itself, "a policy cannot end the application it steers: choose another mode than restart-app")
-        policy = with_shares(carried_out(with_options(named(self.policy), self.options)), self.shares_pct)
+        policy = with_shares(
+            carried_out(with_options(self._packing(named(self.policy)), self.options)), self.shares_pct
+        )
         recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
         upkeep = Upkeep(self.release_after_s, self.spare_nodes)
         return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery, upkeep=upkeep)
+
+    def _packing(self, policy: Policy) -> Policy:
+        """Emptying a node pauses a topology and saves nothing where empty nodes are never released."""
+        keeps_all = self.release_after_s is None and "pack" in options_of(policy)
+        return with_options(policy, {"pack": False}) if keeps_all else policy
 
 
 def carried_out(policy: Policy) -> Policy:

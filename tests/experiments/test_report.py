@@ -14,7 +14,7 @@ from barograph.policies import named
 
 REPORT = RunReport(
     "wordcount", "constant 5", 10.0, 50, 0, Verdict(400, 400, 0, 0, True), 0.1, 2, (), ("a note",), (), 400,
-    {clock: Histogram.of([5] * 400) for clock in CLOCKS}, 30.0, LIU, 1_000,
+    {clock: Histogram.of([5] * 400) for clock in CLOCKS}, 30.0, LIU, 1_000, {20: 1},
     first_decision(named("liu"), cluster(), TOPOLOGY).to_json(),
 )  # fmt: skip
 

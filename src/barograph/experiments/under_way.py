@@ -21,10 +21,12 @@ from barograph.engines.spark.supervise import Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.actions import Action, Blow, plan_of
 from barograph.experiments.blows import strike
+from barograph.experiments.degradation import degradation, stops_of
+from barograph.experiments.drain import drained
 from barograph.experiments.first import First, first_decision
 from barograph.experiments.held import Held
 from barograph.experiments.journal import Journal
-from barograph.experiments.live import LiveLine
+from barograph.experiments.live import LiveLine, by_node
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place
 from barograph.experiments.repeats import first_time_output, restart_report
@@ -94,7 +96,8 @@ class UnderWay:
             self.steered = steered_by.found
             if self.leaving.is_set():
                 self._leave()
-            undrained = self._drain(query)
+            self.say("draining")
+            undrained = drained(query, self.supervisor, self.read, self.replay, self.checkpoint, self.settings.drain_s)
         finally:
             query.stop()
         return self._judge(undrained, query)
@@ -244,14 +247,11 @@ class UnderWay:
         self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
         self._note_orders()
         out = sum(output.get(t, 0) for t in range(tenth - 150, tenth - 50))
-        by_node: dict[str, list[str]] = {n.name: [] for n in self.engine.nodes}
-        for instance, slot in sorted(now.placement.slots.items()):
-            by_node[slot.node].append(f"{instance.operator}/{instance.index}")
-        epoch = self.engine.sight.present(self.topology.name)
+        latency = next((t.latency_due for t in now.topology_metrics), None)
         self.show(
             LiveLine(
                 at_s, self.schedule.rate_at(max(at_s, 0.0)), max(0, read - read_before), out, max(0, due - read),
-                epoch.epoch if epoch else 0, next((t.latency_due for t in now.topology_metrics), None), by_node,
+                present.epoch if present else 0, latency, by_node(now, self.engine.nodes),
             )
         )  # fmt: skip
         return read
@@ -269,25 +269,6 @@ class UnderWay:
     def _latency(self) -> dict[str, Histogram]:
         return {clock: self.engine.latency(self.topology.name, clock) for clock in CLOCKS}
 
-    def _drain(self, query: Supervised) -> int:
-        """The source is closed: read what is left, commit it, say how many lines are still unread."""
-        self.say("draining")
-        due = sum(self.replay.rows())
-        deadline = time.monotonic() + self.settings.drain_s
-        while (left := due - sum(committed_offsets(self.checkpoint))) > 0 and time.monotonic() < deadline:
-            require_alive(query)
-            self.engine.refresh()
-            if self.read.rows() >= due:
-                self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
-            else:
-                time.sleep(0.05)
-        if left > 0:  # what was read in time is committed with a last cut
-            self.supervisor.apply(plan_of([Action(0.0, "cut")], self.topology.name))
-            left = due - sum(committed_offsets(self.checkpoint))
-        # The last rows out are reported a moment after the epoch has ended.
-        self.engine.refresh()
-        return left
-
     def _judge(self, undrained: int, query: Supervised) -> RunReport:
         self.say("reading the state back")
         read = committed_offsets(self.checkpoint)
@@ -298,17 +279,22 @@ class UnderWay:
         restarts = (*self.journal.past.restarts, *(restart_report(r, self.start_ms) for r in query.restarts))
         output = self.journal.output
         new = first_time_output(output, restarts, self.start_ms)
-        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
+        words = self.settings.lines.words_per_line
+        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, words)
         actions = tuple(
             replace(report, gap_s=longest(found, start, end) if report.ok else None)
             for report, (start, end) in self.journal.actions()
         )
+        told = self.steered or self._unsteered(actions)
+        windows = [window for report, window in self.journal.actions() if report.ok]
+        stops = stops_of(found, windows, restarts, told.decisions)
         epochs = self.engine.epochs(self.topology.name)
         return RunReport(
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *strays(epochs)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s, self.steered or self._unsteered(actions), self.start_ms,
+            self.journal.latency, self.settings.timeout_s, told, self.start_ms,
+            degradation(new, self.schedule, self.start_ms, self.settings.seconds, words, stops),
             None if self.first is None else self.first.to_json(),
         )  # fmt: skip
 
