@@ -1,4 +1,4 @@
-"""Which of several runs of one scenario is best: late rows, then mean complete time, then CPU allotted."""
+"""Which of several runs of one scenario is best: late rows, then mean complete time, then CPU reserved."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Run:
     late_rows: float
     mean_ms: float
     p99_ms: float
-    cpu_allotted_s: float
+    cpu_reserved_s: float
     cpu_used_s: float
     nodes_mean: float
     moves: int
@@ -34,7 +34,7 @@ def ranked(runs: Sequence[Run]) -> list[Run]:
         punctual = [r for r in left if round(r.late_rows) == fewest]
         quickest = min(r.mean_ms for r in punctual)
         equal = [r for r in punctual if r.mean_ms <= EQUAL_WITHIN * quickest]
-        best = min(equal, key=lambda r: (round(r.cpu_allotted_s), r.policy != DEFAULT, r.mean_ms, r.policy))
+        best = min(equal, key=lambda r: (round(r.cpu_reserved_s), r.policy != DEFAULT, r.mean_ms, r.policy))
         order.append(best)
         left.remove(best)
     return order
@@ -47,23 +47,23 @@ def why_not(mine: Run, best: Run) -> str:
     elif mine.mean_ms > EQUAL_WITHIN * best.mean_ms:
         lost = f"mean complete time {mine.mean_ms:,.1f} ms against {best.mean_ms:,.1f} ms of {best.policy}"
     else:
-        given = f"{best.cpu_allotted_s:,.0f} CPU-s against {mine.cpu_allotted_s:,.0f}"
-        lost = f"{best.policy} is as quick ({best.mean_ms:,.1f} ms against {mine.mean_ms:,.1f}) and allots {given}"
+        given = f"{best.cpu_reserved_s:,.0f} CPU-s against {mine.cpu_reserved_s:,.0f}"
+        lost = f"{best.policy} is as quick ({best.mean_ms:,.1f} ms against {mine.mean_ms:,.1f}) and reserves {given}"
     return f"{lost}; {' and '.join(_otherwise(mine, best)) or 'it does so by its placement alone'}"
 
 
 def _otherwise(mine: Run, best: Run) -> Iterator[str]:
     """What the best does otherwise."""
     if best.nodes_mean < mine.nodes_mean - 0.05:
-        full = best.cpu_used_s / best.cpu_allotted_s if best.cpu_allotted_s else 0.0
+        full = best.cpu_used_s / best.cpu_reserved_s if best.cpu_reserved_s else 0.0
         yield (
             f"it keeps all on {best.nodes_mean:.1f} nodes and uses {full:.0%} of them on the mean, "
             f"where {DEFAULT} keeps room to grow on {mine.nodes_mean:.1f}"
         )
     elif best.nodes_mean > mine.nodes_mean + 0.05:
         yield f"it spreads over {best.nodes_mean:.1f} nodes where {DEFAULT} keeps to {mine.nodes_mean:.1f}"
-    if best.cpu_allotted_s > 1.02 * mine.cpu_allotted_s:
-        ratio = best.cpu_allotted_s / mine.cpu_allotted_s if mine.cpu_allotted_s else float("inf")
-        yield f"it allots {ratio:.1f} times the CPU"
+    if best.cpu_reserved_s > 1.02 * mine.cpu_reserved_s:
+        ratio = best.cpu_reserved_s / mine.cpu_reserved_s if mine.cpu_reserved_s else float("inf")
+        yield f"it reserves {ratio:.1f} times the CPU"
     if mine.reconfigurations > best.reconfigurations:
         yield f"it changes {best.reconfigurations} times what {DEFAULT} stops {mine.reconfigurations} times to change"

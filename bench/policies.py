@@ -1,4 +1,4 @@
-"""All scenarios x all policies in the simulator: who is best by late rows, then complete time, then CPU allotted.
+"""All scenarios x all policies in the simulator: who is best by late rows, then complete time, then CPU reserved.
 
 Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
 (BENCH_SECONDS for more). Migration has no policies to compare but ways to move: its table is modes x moved instances.
@@ -84,7 +84,7 @@ def _run(name: str, policy: str) -> Run:
         r.late_rows,
         r.complete_time_ms.mean,
         r.complete_time_ms.p99,
-        r.cpu_allotted_s,
+        r.cpu_reserved_s,
         r.cpu_used_s,
         r.nodes_mean,
         r.moves,
@@ -113,11 +113,11 @@ def _move(name: str) -> dict[str, object]:
 
 def _table(name: str, order: Sequence[Run], why: str | None) -> None:
     print(f"\n{name}", file=sys.stderr)
-    head = f"  {'':2} {'policy':<12} {'late':>12} {'mean ms':>12} {'p99 ms':>12} {'CPU-s given':>12} {'used':>9}"
+    head = f"  {'':2} {'policy':<12} {'late':>12} {'mean ms':>12} {'p99 ms':>12} {'CPU-s held':>12} {'used':>9}"
     print(f"{head} {'nodes':>6} {'moves':>6} {'reconf':>6}", file=sys.stderr)
     for place, r in enumerate(order, start=1):
         line = f"  {place:>2} {r.policy:<12} {r.late_rows:>12,.0f} {r.mean_ms:>12,.1f} {r.p99_ms:>12,.1f}"
-        line += f" {r.cpu_allotted_s:>12,.0f} {r.cpu_used_s:>9,.0f} {r.nodes_mean:>6.2f} {r.moves:>6} "
+        line += f" {r.cpu_reserved_s:>12,.0f} {r.cpu_used_s:>9,.0f} {r.nodes_mean:>6.2f} {r.moves:>6} "
         print(f"{line}{r.reconfigurations:>6}", file=sys.stderr)
     if why:
         print(f"  {DEFAULT} is not first: {why}", file=sys.stderr)

@@ -70,7 +70,7 @@ ENFORCING = {"adaptive", "liu", "fixed", "fixed-mean", "fixed-peak", "fixed-equa
 
 @each
 def test_only_policies_that_enforce_shares_write_them(policy: Policy) -> None:
-    shares = settle(policy, 1)[0].plan.shares_pct
+    shares = settle(policy, 1)[0].plan.limits_pct
     assert set(shares) == (set(TOPOLOGY.instances()) if policy.name in ENFORCING else set())
 
 
@@ -86,8 +86,8 @@ def test_where_cpu_is_short_limits_are_written_that_let_others_rest_be_used() ->
     cycle = decide(POLICIES["adaptive"], [], now)
     asked = cycle.demand.of("wc", "split")
     assert asked is not None
-    assert sum(cycle.plan.shares_pct.values()) > 200 >= sum(sum(o.shares_pct) for o in cycle.demand.operators) - 1e-6
-    assert cycle.plan.shares_pct[Instance("wc", "split", 0)] == asked.ceilings_pct[0]
+    assert sum(cycle.plan.limits_pct.values()) > 200 >= sum(sum(o.shares_pct) for o in cycle.demand.operators) - 1e-6
+    assert cycle.plan.limits_pct[Instance("wc", "split", 0)] == asked.ceilings_pct[0]
 
 
 def test_who_gets_no_node_rests_and_the_others_do_not() -> None:

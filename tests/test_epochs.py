@@ -106,7 +106,7 @@ def test_within_bounds_catching_up_takes_no_longer_than_the_target(
     assert relaxed >= found
 
 
-MOVE = Plan(Placement({K0: TWO}), shares_pct={K0: 10.0}, cuts=("t",))
+MOVE = Plan(Placement({K0: TWO}), limits_pct={K0: 10.0}, cuts=("t",))
 
 
 def past(*loads: float) -> list[Cycle]:
@@ -125,7 +125,7 @@ MOMENTS = {  # loads before, now, waits
     "more instances are needed": ((20, 50, 100), world(95.0), replace(MOVE, rescales=(Rescale("t", "k", 3),)), False),
     "fewer instances can wait": ((20, 50, 100), world(95.0), Plan(rescales=(Rescale("t", "k", 1),), cuts=("t",)), True),
     "no seat": ((20, 50, 100), world(95.0, placement={S: ONE, K1: ONE}), MOVE, False),
-    "only shares": ((20, 50, 100), world(95.0), Plan(shares_pct={K0: 10.0}), False),
+    "only shares": ((20, 50, 100), world(95.0), Plan(limits_pct={K0: 10.0}), False),
 }  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def test_cuts_that_can_wait_fall_in_quiet_moments(case: str) -> None:
     assert refusals(replace(found, version=None), now) == ()
     assert any(r.why == WAITS for r in found.reasons) == waits
     assert bool(found.cuts) == (bool(plan.cuts) and not waits)
-    assert set(found.shares_pct) == set(plan.shares_pct)
+    assert set(found.limits_pct) == set(plan.limits_pct)
 
 
 def test_no_cut_waits_for_ever() -> None:

@@ -72,7 +72,7 @@ def test_shares_follow_the_load_and_every_cycle_is_recorded(tmp_path: Path) -> N
     recorder = Recorder(tmp_path, "adaptive", "act", clock=lambda: 0.0)
     loop = Loop(engine, settings(), recorder)
     turns = [loop.turn() for _ in range(14)]
-    given = [sum(c.plan.shares_pct.values()) for c in turns]
+    given = [sum(c.plan.limits_pct.values()) for c in turns]
     assert given[-1] > 1.4 * given[1], "five times the load, on top of what every instance gets at least"
     assert all(c.outcome is not None and c.outcome.ok for c in turns)
     assert list(cycles(tmp_path)) == turns
@@ -88,7 +88,7 @@ def test_advice_changes_nothing(tmp_path: Path) -> None:
     looked = [alone.observe() for _ in range(6)]
     assert engine.plans == []
     assert [c.snapshot for c in turns] == looked, "the world is as if nobody had been there"
-    assert any(c.plan.shares_pct for c in turns)
+    assert any(c.plan.limits_pct for c in turns)
     assert all(e.cycle is not None and e.cycle.outcome is None and e.mode == "advise" for e in entries(tmp_path))
 
 
@@ -111,13 +111,13 @@ def test_a_plan_from_an_older_state_is_refused_whole_and_the_next_one_is_not() -
 def test_guards_are_in_the_loop_and_say_why() -> None:
     loop = Loop(Timed(), settings(guards=Guards(frozen=True)))
     cycle = loop.turn()
-    assert not cycle.plan.shares_pct and not cycle.plan.cuts
+    assert not cycle.plan.limits_pct and not cycle.plan.cuts
     assert any("frozen" in r.why for r in cycle.plan.reasons)
 
 
 def test_without_enforcement_no_share_is_written() -> None:
     loop = Loop(Timed(), settings(enforce=False))
-    assert all(not loop.turn().plan.shares_pct for _ in range(3))
+    assert all(not loop.turn().plan.limits_pct for _ in range(3))
 
 
 def test_one_that_was_killed_goes_on_from_its_history(tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ def test_every_policy_that_was_ordered_is_there() -> None:
     assert all(policy.learns_from in ("", *POLICIES) for policy in POLICIES.values())
 
 
+def test_only_liu_wants_two_workers_on_a_node() -> None:
+    wanted = {name: policy.workers_per_node for name, policy in POLICIES.items()}
+    assert {name: n for name, n in wanted.items() if n != 1} == {"liu": 2, "spark": None}
+
+
 def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(BadInput, match=r"there is no policy 'best'; there are adaptive, liu"):
         named("best")
@@ -113,6 +118,6 @@ def test_where_nothing_runs_or_no_node_is_there_nothing_is_decided(name: str, lo
     now = replace(full, at_s=20.0, metrics=Metrics(()), **dict.fromkeys(lost, ()))  # type: ignore[arg-type]  # by name
     for past in ([], [remembered(full)]):
         plan = decide(POLICIES[name], past, now).plan
-        assert (dict(plan.placement.slots), plan.rescales, plan.shares_pct, plan.cuts) == ({}, (), {}, ())
+        assert (dict(plan.placement.slots), plan.rescales, plan.limits_pct, plan.cuts) == ({}, (), {}, ())
         assert plan.version == now.version
         assert any("nothing to decide" in r.why for r in plan.reasons)

@@ -162,7 +162,7 @@ class Loop:
     def _held_back(self, cycle: Cycle, history: Sequence[Cycle] | None = None) -> Cycle:
         history = self.history if history is None else history
         if not self.settings.enforce:
-            cycle = replace(cycle, plan=replace(cycle.plan, shares_pct={}))
+            cycle = replace(cycle, plan=replace(cycle.plan, limits_pct={}))
         levels = _levels(cycle.snapshot)
         if any(self._levels.get(name, level) != level for name, level in levels.items()):
             # Sources are held back until the plan for the new levels holds: only the budget and the freeze may stop it.

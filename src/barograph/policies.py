@@ -61,6 +61,7 @@ _ALL = (
         Shared(),
         FewDisturbed(),
         WORKER,
+        workers_per_node=2,  # one for stateful and one for stateless instances
     ),
     Policy(
         "autoscale",
@@ -227,6 +228,7 @@ _ALL = (
         Shared(),
         stay,
         RESTART_APP,
+        workers_per_node=None,
     ),
 )
 

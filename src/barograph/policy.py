@@ -23,6 +23,9 @@ class Policy:
 
     learns, learns_from: some baselines get their shares from another run: what they take from it, and the name of the
     policy that run is under. ``learned`` applies it.
+
+    workers_per_node: how many workers the policy wants on each node; an engine that starts workers starts as many.
+    None: the policy places nothing, so any number will do.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Policy:
     cycle_s: float = 10.0
     learns: Callable[[Sequence[Cycle]], Mapping[tuple[str, str], float]] | None = None
     learns_from: str = ""
+    workers_per_node: int | None = 1
 
     STAGES: ClassVar[tuple[str, ...]] = ("forecaster", "scaler", "allotter", "placer", "migrator")
 

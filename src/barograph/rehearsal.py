@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from barograph.controller import decide
-from barograph.engines.sim import Calibration, Decider, Nobody, Result, Scenario, Simulator, run
-from barograph.model import Cycle, Outcome, Plan, Snapshot
+from barograph.engines.sim import Calibration, Decider, Nobody, OperatorSeries, Result, Scenario, Simulator, run
+from barograph.model import Cycle, Instance, Outcome, Plan, Snapshot
 from barograph.model.checks import require
 from barograph.policies import Policy, learned, named, options_of, with_options
 
@@ -17,16 +17,18 @@ MEMORY_CYCLES = 120  # more than any stage looks back
 
 
 class PolicyDecider:
-    """A policy with its memory. keep_all: also what it no longer looks back to, for those who learn from the run."""
+    """A policy with its memory. keep_all: cycles it no longer looks back to are kept too; policies learn from them."""
 
     def __init__(self, policy: Policy, keep_all: bool = False) -> None:
         self.policy = policy
         self._keep_all = keep_all
         self.cycles: list[Cycle] = []
+        self.operators: dict[str, OperatorSeries] = {}
 
     def plan(self, now: Snapshot) -> Plan:
         cycle = decide(self.policy, self.cycles[-MEMORY_CYCLES:], now)
         self.cycles.append(cycle)
+        record(self.operators, cycle)
         if not self._keep_all and len(self.cycles) > 2 * MEMORY_CYCLES:
             del self.cycles[:-MEMORY_CYCLES]
         return cycle.plan
@@ -47,7 +49,25 @@ def rehearse(
 ) -> Result:
     """Run the scenario under the policy. options: of the policy, before the scenario's own wishes."""
     decider = decider_of(scenario, policy, seed, options or {}, calibration, grain)
-    return run(Simulator(scenario, seed, calibration, grain), decider, keep)
+    found = run(Simulator(scenario, seed, calibration, grain), decider, keep)
+    return replace(found, operators=decider.operators) if isinstance(decider, PolicyDecider) else found
+
+
+def record(series: dict[str, OperatorSeries], cycle: Cycle) -> None:
+    """Add a cycle to each operator's series: what was seen in it, and what was decided for the next."""
+    now, limits = cycle.snapshot, cycle.plan.limits_pct
+    for o in cycle.demand.operators:
+        mine = series.setdefault(f"{o.topology}/{o.operator}", OperatorSeries())
+        seen, expected = now.metrics.of_operator(o.topology, o.operator), cycle.forecast.of(o.topology, o.operator)
+        written = [limits.get(Instance(o.topology, o.operator, k)) for k in range(o.parallelism)]
+        mine.at_s.append(now.at_s)
+        mine.instances.append(o.parallelism)
+        mine.predicted_rows_per_s.append((expected.arrived if expected else 0.0) / now.cycle_s)
+        mine.arrived_rows_per_s.append(seen.arrived / now.cycle_s)
+        mine.reserved_pct.append(sum(o.shares_pct))
+        known = [pct for pct in written if pct is not None]
+        mine.limit_pct.append(sum(known) if len(known) == len(written) else None)
+        mine.used_pct.append(100.0 * seen.cpu_s / now.cycle_s)
 
 
 def decider_of(

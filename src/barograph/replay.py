@@ -60,7 +60,7 @@ def decisions_of(now: Snapshot, plan: Plan, outcome: Outcome | None) -> tuple[De
     scales = [f"scale {r.topology}/{r.operator}={r.parallelism}" for r in plan.rescales]
     cuts = [] if moves or scales else [f"cut {name}" for name in changed(plan, now) if name in plan.cuts]
     what = (*scales, *moves, *cuts)
-    return (Decision(now.at_s, what, len(plan.shares_pct)),) if what else ()
+    return (Decision(now.at_s, what, len(plan.limits_pct)),) if what else ()
 
 
 def replay(

@@ -1,4 +1,4 @@
-"""The order of merit: late rows, then mean complete time within 10 %, then CPU allotted."""
+"""The order of merit: late rows, then mean complete time within 10 %, then CPU reserved."""
 
 from bench._merit import Run, ranked, why_not
 
@@ -33,13 +33,13 @@ def test_why_somebody_is_behind() -> None:
             run("adaptive", 0, 20.0, 200.0),
         )
     )
-    assert late == "7 late rows against 0 of best; it allots 2.0 times the CPU"
+    assert late == "7 late rows against 0 of best; it reserves 2.0 times the CPU"
     assert slow == (
         "mean complete time 20.0 ms against 10.0 ms of best; it spreads over 2.0 nodes where adaptive keeps to 1.0 and "
-        "it allots 2.0 times the CPU and it changes 0 times what adaptive stops 3 times to change"
+        "it reserves 2.0 times the CPU and it changes 0 times what adaptive stops 3 times to change"
     )
     assert dear == (
-        "best is as quick (10.0 ms against 10.5) and allots 200 CPU-s against 400; it keeps all on 2.0 nodes and uses "
-        "25% of them on the mean, where adaptive keeps room to grow on 4.0"
+        "best is as quick (10.0 ms against 10.5) and reserves 200 CPU-s against 400; it keeps all on 2.0 nodes and "
+        "uses 25% of them on the mean, where adaptive keeps room to grow on 4.0"
     )
     assert placed.endswith("it does so by its placement alone")

@@ -116,7 +116,7 @@ def test_replay_shows_what_another_policy_would_have_done(
     # its own policy in the world rebuilt from it comes to much the same CPU as it did
     assert report["simulated"]["cpu_used_s"] == pytest.approx(report["recorded"]["cpu_used_s"], rel=0.1)
     # declared shares stand, whatever the load does: 20 + 2 x 60 %
-    assert report["replayed"]["cpu_allotted_s"] == pytest.approx(1.4 * report["seconds"], rel=0.1)
+    assert report["replayed"]["cpu_reserved_s"] == pytest.approx(1.4 * report["seconds"], rel=0.1)
     assert report["replayed"]["rescales"] == 0
     assert main(["replay", str(folder), "--policy", "none"]) == 0
     out = capsys.readouterr().out

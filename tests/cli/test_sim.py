@@ -41,7 +41,7 @@ def test_json_has_every_number(scenario: str, policy: str, capsys: pytest.Captur
     assert report["calibrated"] is True
     assert report["decisions"] == 5
     assert set(report["complete_time_ms"]) == {"mean", "p50", "p99", "max"}
-    assert report["cpu_used_s"] <= report["cpu_allotted_s"]
+    assert report["cpu_used_s"] <= report["cpu_limit_s"]
     lines = trace.read_text().splitlines()
     assert [json.loads(line)["at_s"] for line in lines][:2] == [0.0, 10.0]
 

@@ -61,8 +61,8 @@ BAD_PLANS: dict[str, Callable[[Snapshot], Plan]] = {
     "no such slot": lambda _: Plan(Placement({instance("split", 0): Slot("node-1", 99)})),
     "cut of an unknown topology": lambda _: Plan(cuts=("nobody",)),
     "scale of an unknown operator": lambda _: Plan(rescales=(Rescale(TOPOLOGY, "join", 2),)),
-    "share above a core": lambda _: Plan(shares_pct={instance("split", 0): 101.0}),
-    "share of an unknown instance": lambda _: Plan(shares_pct={instance("split", 99): 10.0}),
+    "share above a core": lambda _: Plan(limits_pct={instance("split", 0): 101.0}),
+    "share of an unknown instance": lambda _: Plan(limits_pct={instance("split", 99): 10.0}),
     "made from another state of the cluster": lambda s: Plan(version=s.version + 1),
     "more instances than seats in a worker": lambda s: Plan(
         Placement(dict.fromkeys(_everyone(s, {"split": 4}), s.workers[0].slot)), (Rescale(TOPOLOGY, "split", 4),)
@@ -72,7 +72,7 @@ BAD_PLANS: dict[str, Callable[[Snapshot], Plan]] = {
         Placement({instance("split", 0): elsewhere(s, instance("split", 0)), instance("split", 99): s.workers[0].slot})
     ),
     "a good share and a bad move": lambda _: Plan(
-        Placement({instance("split", 0): Slot("node-99")}), shares_pct={instance("split", 1): 50.0}
+        Placement({instance("split", 0): Slot("node-99")}), limits_pct={instance("split", 1): 50.0}
     ),
 }
 
@@ -253,7 +253,7 @@ class EngineContract(ABC):
 
     def test_shares_bite_without_a_cut(self, engine: Engine) -> None:
         before = self.flowing(engine)
-        outcome = engine.apply(Plan(shares_pct={instance("split", 0): 60.0}, version=before.version))
+        outcome = engine.apply(Plan(limits_pct={instance("split", 0): 60.0}, version=before.version))
         if not self.enforces_shares:
             assert [r.what for r in outcome.refused] == ["CPU shares"]
             return
@@ -267,7 +267,7 @@ class EngineContract(ABC):
         target = elsewhere(before, instance("count", 0))
         steps = [
             Plan(Placement({instance("count", 0): target}), (Rescale(TOPOLOGY, "split", 4),)),
-            Plan(cuts=(TOPOLOGY,), shares_pct=self.shares({instance("count", 1): 50.0})),
+            Plan(cuts=(TOPOLOGY,), limits_pct=self.shares({instance("count", 1): 50.0})),
             Plan(Placement({instance("split", 3): Slot("node-1")}), mode=MigrationMode.BOUNDARY),
             Plan(rescales=(Rescale(TOPOLOGY, "split", 1),)),
         ]

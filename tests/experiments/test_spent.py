@@ -17,7 +17,7 @@ def cycle(shares: dict[Instance, float], asked: tuple[float, float] = (30.0, 50.
     now = seen(TOPOLOGY, {"s": work(10), "a": work(10)}, cluster=nodes(2, 60), placement=HERE)
     demand = Demand((OperatorDemand("t", "a", 2, asked, asked),))
     refused = () if ok else (Refusal("the plan", "no"),)
-    return replace(remembered(now, demand, plan=Plan(shares_pct=shares)), outcome=Outcome(refused=refused))
+    return replace(remembered(now, demand, plan=Plan(limits_pct=shares)), outcome=Outcome(refused=refused))
 
 
 CASES = {

@@ -32,7 +32,7 @@ def test_curves(tmp_path: Path) -> None:
             seen(TOPOLOGY, work, cluster=nodes(1, 200), placement=Placement(instances), cycle_s=2.0),
             topology_metrics=(TopologyMetrics("t", 1, latency_due=Latency(7.0, 6.0, 20.0, 21.0, 22.0)),),
         )
-        plan = Plan(shares_pct=dict.fromkeys(instances, share))
+        plan = Plan(limits_pct=dict.fromkeys(instances, share))
         recorder.record(replace(remembered(now, plan=plan), outcome=Outcome()))
     recorder.close()
     found = story("adaptive", REPORT, tmp_path, 1_001_000)

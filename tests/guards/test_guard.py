@@ -82,7 +82,7 @@ def act(at_s: float, name: str = "t", **more: object) -> Act:
     return Act(at_s, name, **fields)  # type: ignore[arg-type]  # fields by name, for brevity
 
 
-MOVE = Plan(Placement({k(0): TWO}), shares_pct={k(0): 30.0, k(1): 20.0}, cuts=("t",))
+MOVE = Plan(Placement({k(0): TWO}), limits_pct={k(0): 30.0, k(1): 20.0}, cuts=("t",))
 
 
 def reasons(found: Cycle) -> list[str]:
@@ -97,10 +97,10 @@ def test_without_a_past_the_plan_is_left_as_it_is() -> None:
 def test_frozen_nothing_changes_at_all() -> None:
     found = guard(Guards(frozen=True), (), (), cycle(world(), MOVE)).plan
     assert found.version == 7
-    assert not found.placement.slots and not found.cuts and not found.shares_pct
+    assert not found.placement.slots and not found.cuts and not found.limits_pct
     (why,) = found.reasons
     assert "frozen" in why.why
-    assert dict(why.numbers) == {"topologies": 1.0, "moves": 1.0, "rescales": 0.0, "shares": 2.0}
+    assert dict(why.numbers) == {"topologies": 1.0, "moves": 1.0, "rescales": 0.0, "limits": 2.0}
 
 
 HOLDING = {
@@ -135,7 +135,7 @@ def test_what_holds_back_all_but_the_shares_says_why_in_numbers(case: str) -> No
     guards, past, why = HOLDING[case]
     found = guard(guards, (past,), (), cycle(world(), MOVE)).plan
     assert not found.placement.slots and not found.cuts
-    assert dict(found.shares_pct) == dict(MOVE.shares_pct)
+    assert dict(found.limits_pct) == dict(MOVE.limits_pct)
     (reason,) = found.reasons
     assert reason.about == "t" and why in reason.why and reason.numbers
 
@@ -157,7 +157,7 @@ def test_fewer_instances_only_after_some_cycles_more_at_once() -> None:
     def wish(count: int) -> Demand:
         return Demand((OperatorDemand("t", "k", count, (80.0 / count,) * count),))
 
-    down = Plan(rescales=(Rescale("t", "k", 1),), shares_pct={k(0): 80.0}, cuts=("t",))
+    down = Plan(rescales=(Rescale("t", "k", 1),), limits_pct={k(0): 80.0}, cuts=("t",))
     guards, now = replace(FREE, settle_cycles=3), world()
     history: list[Cycle] = []
     for turn in range(3):
@@ -166,7 +166,7 @@ def test_fewer_instances_only_after_some_cycles_more_at_once() -> None:
         history.append(found)
     held = history[0].plan
     assert held.cuts == ()
-    assert dict(held.shares_pct) == {k(0): 40.0, k(1): 40.0}, "what it would have had in all, on those it has"
+    assert dict(held.limits_pct) == {k(0): 40.0, k(1): 40.0}, "what it would have had in all, on those it has"
     broken = [history[0], cycle(now, Plan(), demand=wish(2))]
     assert not guard(guards, (), broken, cycle(now, down, demand=wish(1))).plan.rescales
     up = Plan(rescales=(Rescale("t", "k", 3),), cuts=("t",))
@@ -256,7 +256,7 @@ def test_what_was_refused_was_not_done() -> None:
     (found,) = acts_of(asked)
     assert (found.moves, found.cuts, found.rescales) == (1, 1, 0)
     assert acts_of(replace(asked, outcome=None)) == ()
-    assert acts_of(cycle(world(), Plan(shares_pct={k(0): 9.0}), applied=True)) == ()
+    assert acts_of(cycle(world(), Plan(limits_pct={k(0): 9.0}), applied=True)) == ()
 
 
 def test_nobody_is_judged_by_what_new_priorities_took_from_him() -> None:
@@ -304,6 +304,7 @@ def changes(draw: st.DrawFn) -> tuple[Snapshot, Plan]:
     plan = Plan(
         Placement(moved),
         rescales,
+        {},
         {i: draw(st.floats(1, 100)) for i in after},
         tuple(dict.fromkeys([*(i.topology for i in moved), *(r.topology for r in rescales)])),
         version=now.version,

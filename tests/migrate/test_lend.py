@@ -44,7 +44,7 @@ def limits(
 ) -> dict[str, float]:
     history = [Cycle(then, Forecast(()), demand, Allotment(), Plan()) for then in seen]
     plan = Migrate(lend=True)(history, now, demand, target or now.placement)
-    return {f"{i.topology}/{i.index}": limit for i, limit in plan.shares_pct.items()}
+    return {f"{i.topology}/{i.index}": limit for i, limit in plan.limits_pct.items()}
 
 
 def with_threads_beside() -> Snapshot:
@@ -79,9 +79,9 @@ def test_who_moves_has_the_lower_limit_of_both_nodes() -> None:
 def test_without_lending_and_without_enforcing_nothing_is_added() -> None:
     now = cluster({"x": 100}, {"t/0": "x"})
     demand = asked({"t": (20,)})
-    assert Migrate()((), now, demand, now.placement).shares_pct == {instance("t/0"): 20}
+    assert Migrate()((), now, demand, now.placement).limits_pct == {instance("t/0"): 20}
     free = Demand(demand.operators, enforced=False)
-    assert Migrate(lend=True)((), now, free, now.placement).shares_pct == {}
+    assert Migrate(lend=True)((), now, free, now.placement).limits_pct == {}
 
 
 def test_where_cpu_is_short_the_demand_says_the_limits() -> None:
@@ -167,7 +167,7 @@ def crowded(t_share: float = 20.0) -> Demand:
 
 def cycles(used_pct: Iterable[float], limit_pct: float = 20.0, demand: Demand | None = None) -> list[Cycle]:
     """What t used in each of the cycles before now, and what its limit was."""
-    plan = Plan(shares_pct={instance("t/0"): limit_pct})
+    plan = Plan(limits_pct={instance("t/0"): limit_pct})
     return [Cycle(seen(pct), Forecast(()), demand or crowded(), Allotment(), plan) for pct in used_pct]
 
 
@@ -178,7 +178,7 @@ def seen(used_pct: float) -> Snapshot:
 
 def limit_of_t(history: list[Cycle], used_pct: float, demand: Demand | None = None) -> float:
     now = seen(used_pct)
-    return Migrate(lend=True)(history, now, demand or crowded(), now.placement).shares_pct[instance("t/0")]
+    return Migrate(lend=True)(history, now, demand or crowded(), now.placement).limits_pct[instance("t/0")]
 
 
 def test_who_is_not_short_may_use_later_what_it_leaves_of_its_share() -> None:
@@ -202,9 +202,9 @@ def test_who_was_held_below_its_share_left_nothing() -> None:
 def test_who_is_short_saves_nothing() -> None:
     """u is due 80 and may use 80; that it uses 50 gives it no more."""
     now = replace(seen(15), metrics=Metrics((instance("u/0"),), {"cpu_s": np.array([5.0])}))
-    plan = Plan(shares_pct={instance("u/0"): 80.0})
+    plan = Plan(limits_pct={instance("u/0"): 80.0})
     history = [Cycle(now, Forecast(()), crowded(), Allotment(), plan)] * 5
-    assert Migrate(lend=True)(history, now, crowded(), now.placement).shares_pct[instance("u/0")] == 80
+    assert Migrate(lend=True)(history, now, crowded(), now.placement).limits_pct[instance("u/0")] == 80
 
 
 def test_who_was_short_a_moment_ago_counts_as_short() -> None:

@@ -60,7 +60,7 @@ def test_another_parallelism_is_a_rescale_that_shares_the_cut() -> None:
     plan = Migrate()((), now, demand, placed({"t/0": "x", "t/1": "x"}))
     assert [(r.operator, r.parallelism) for r in plan.rescales] == [("a", 2)]
     assert plan.cuts == ("t",)
-    assert plan.shares_pct == {Instance("t", "a", 0): 10.0, Instance("t", "a", 1): 20.0}
+    assert plan.limits_pct == {Instance("t", "a", 0): 10.0, Instance("t", "a", 1): 20.0}
 
 
 def test_what_holds_already_is_an_empty_plan() -> None:

@@ -104,6 +104,7 @@ plans = st.builds(
         lambda rs: tuple({(r.topology, r.operator): r for r in rs}.values())
     ),
     st.dictionaries(instances, numbers, max_size=3),
+    st.dictionaries(instances, numbers, max_size=3),
     st.lists(names, max_size=2).map(tuple),
     st.sampled_from(model.MigrationMode),
     st.none() | whole,

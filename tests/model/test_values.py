@@ -69,6 +69,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "rescaled twice": (lambda: Plan(rescales=(Rescale("t", "a", 1), Rescale("t", "a", 2))), "rescaled twice"),
     "plan's share": (lambda: Plan(shares_pct={ONE: float("inf")}), "plan: share of t/a/0"),
+    "plan's limit": (lambda: Plan(limits_pct={ONE: -1.0}), "plan: limit of t/a/0"),
     "no such slot": (lambda: Slot.parse("n1/x"), "'n1/x' names no slot"),
     "no such instance": (lambda: Instance.parse("a-1"), "'a-1' names no instance"),
     "a move from elsewhere": (lambda: Placement().with_moves([Move(ONE, Slot("n1"), None)]), "does not start where"),

@@ -60,7 +60,7 @@ def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
         "mean_ms": round(sum(ms * n for ms, n in known) / rows, 3) if rows else None,
         "completed_rows": sum(t.completed_rows for t in metrics),
         "late_rows": sum(t.late_rows for t in metrics),
-        "cpu_allotted_s": round(sum(_allotted_s(c) for c in cycles), 3),
+        "cpu_reserved_s": round(sum(_reserved_s(c) for c in cycles), 3),
         "cpu_used_s": round(sum(float(c.snapshot.metrics.columns["cpu_s"].sum()) for c in cycles), 3),
         "nodes_mean": round(sum(used) / len(used), 3) if used else None,
         "moves": sum(w.startswith("move ") for d in decisions for w in d.what),
@@ -69,7 +69,7 @@ def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
     }
 
 
-def _allotted_s(cycle: Cycle) -> float:
+def _reserved_s(cycle: Cycle) -> float:
     return cycle.snapshot.cycle_s * sum(sum(d.shares_pct) for d in cycle.demand.operators) / 100.0
 
 
@@ -80,7 +80,7 @@ def _simulated(told: Told) -> dict[str, Any]:
         "mean_ms": result.complete_time_ms.mean,
         "completed_rows": result.completed_rows,
         "late_rows": result.late_rows,
-        "cpu_allotted_s": result.cpu_allotted_s,
+        "cpu_reserved_s": result.cpu_reserved_s,
         "cpu_used_s": result.cpu_used_s,
         "nodes_mean": result.nodes_mean,
         "moves": result.moves,

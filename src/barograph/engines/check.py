@@ -17,7 +17,7 @@ def refusals(plan: Plan, now: Snapshot) -> tuple[Refusal, ...]:
         return tuple(found)
     after = {t.name: rescaled(t, plan) for t in now.topologies}
     found += _bad_places(plan, now, after)
-    found += _bad_shares(plan, now, after)
+    found += _bad_cpu(plan, now, after)
     if not found and (plan.placement or plan.rescales):  # shares and cuts take nobody's seat
         found += _overfull(plan, now, after)
     return tuple(found)
@@ -87,17 +87,23 @@ def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[R
     return found
 
 
-def _bad_shares(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
+def _bad_cpu(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
+    """Shares and limits of instances that are not there, or above what one instance can use.
+
+    A limit is written on the instance's node and is at most what the node has; a share is only reckoned with.
+    """
     found = []
     given = {n.name: n.cpu_pct for n in now.nodes}
-    for instance, share in plan.shares_pct.items():
+    asked = [("share", i, pct) for i, pct in plan.shares_pct.items()]
+    asked += [("limit", i, pct) for i, pct in plan.limits_pct.items()]
+    for word, instance, pct in asked:
         if reason := _no_such_instance(instance, after):
-            found.append(Refusal(f"share {instance}={share:g}", reason))
+            found.append(Refusal(f"{word} {instance}={pct:g}", reason))
             continue
         slot = plan.placement.get(instance) or now.placement.get(instance)
-        limit = 100.0 if slot is None else min(100.0, given.get(slot.node, 100.0))
-        if share > limit:
-            what, reason = f"share {instance}={share:g}", f"one instance can use at most {limit:g} % of a core there"
+        most = 100.0 if slot is None or word == "share" else min(100.0, given.get(slot.node, 100.0))
+        if pct > most:
+            what, reason = f"{word} {instance}={pct:g}", f"one instance can use at most {most:g} % of a core there"
             found.append(Refusal(what, reason))
     return found
 

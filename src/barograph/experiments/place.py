@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from barograph.engines.spark import runs
+from barograph.engines.spark.clock import machine_clock
 from barograph.engines.spark.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.java import find_java
 from barograph.engines.spark.keeper import NodeKeeper
@@ -44,6 +45,8 @@ def open_place(settings: ClusterSettings, master: str | None, ending: ExitStack,
         cluster = EmbeddedCluster(found, find_java())
         fetch_all(found)  # what a driver that was killed had released
         lift_run(found)  # executors start without a limit; it holds again before the first row
+    if not machine_clock().known:
+        say(f"the nodes' clock speed is {machine_clock().origin}")
     run = cluster.run
     hosts = run.settings.addresses()
     return Place(cluster.session_conf(), {hosts[n.name]: n for n in run.settings.model_nodes()}, run)

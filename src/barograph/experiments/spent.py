@@ -55,7 +55,7 @@ def in_force(cycles: Sequence[tuple[float, Cycle]]) -> list[tuple[float, float]]
     found = []
     for at_s, cycle in cycles:
         if cycle.outcome is not None and cycle.outcome.ok:
-            limits.update(cycle.plan.shares_pct)
+            limits.update(cycle.plan.limits_pct)
         found.append((at_s, _allotted_pct(cycle, limits)))
     return found
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from barograph.guards.acts import HOUR_S, Act, changed, load_rows_s, moves_of
 from barograph.guards.rollback import SAME_LOAD, due, undo, verdict
-from barograph.guards.trim import Held, fitting_shares, made_valid, without, without_rescales
+from barograph.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
 from barograph.model import Cycle, Placement, Plan, Reason, Rescale, Snapshot
 from barograph.model.checks import require_number, require_whole
 
@@ -90,7 +90,7 @@ def _with_rollbacks(
             rescales=(*rest.rescales, *back.rescales),
             cuts=(*rest.cuts, *back.cuts),
         )
-        plan = replace(merged, shares_pct=fitting_shares(plan, merged, now))
+        plan = with_fitting_cpu(plan, merged, now)
     return plan, undone
 
 
@@ -220,4 +220,4 @@ def _size(plan: Plan, now: Snapshot) -> dict[str, float]:
     names = changed(plan, now)
     moves = float(sum(moves_of(plan, now, name) for name in names))
     sizes = {"topologies": float(len(names)), "moves": moves, "rescales": float(len(plan.rescales))}
-    return {**sizes, "shares": float(len(plan.shares_pct))}
+    return {**sizes, "limits": float(len(plan.limits_pct))}

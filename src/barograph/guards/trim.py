@@ -13,7 +13,7 @@ Held = dict[str, Reason]  # topology -> why it is held back
 
 
 def without(plan: Plan, now: Snapshot, held: Iterable[str]) -> Plan:
-    """The plan, with nothing of these topologies but shares, and shares that fit what they have."""
+    """The plan, with nothing of these topologies but shares and limits, and those fit the instances they have."""
     names = set(held)
     if not names:
         return plan
@@ -23,7 +23,7 @@ def without(plan: Plan, now: Snapshot, held: Iterable[str]) -> Plan:
         rescales=tuple(r for r in plan.rescales if r.topology not in names),
         cuts=tuple(c for c in plan.cuts if c not in names),
     )
-    return replace(kept, shares_pct=fitting_shares(plan, kept, now))
+    return with_fitting_cpu(plan, kept, now)
 
 
 def without_rescales(plan: Plan, now: Snapshot, dropped: Iterable[Rescale]) -> Plan:
@@ -43,19 +43,22 @@ def without_rescales(plan: Plan, now: Snapshot, dropped: Iterable[Rescale]) -> P
     busy = {r.topology for r in rescales} | {i.topology for i, s in places.items() if now.placement.get(i) != s}
     cuts = tuple(c for c in plan.cuts if c in busy or c not in {r.topology for r in gone})
     kept = replace(kept, placement=Placement(places), cuts=cuts)
-    return replace(kept, shares_pct=fitting_shares(plan, kept, now))
+    return with_fitting_cpu(plan, kept, now)
 
 
-def fitting_shares(asked: Plan, kept: Plan, now: Snapshot) -> Mapping[Instance, float]:
-    """The shares that were asked for, on the instances that there will be.
+def with_fitting_cpu(asked: Plan, kept: Plan, now: Snapshot) -> Plan:
+    """The kept plan, with the shares and limits that were asked for, on the instances that there will be."""
+    shares = _fitting(asked.shares_pct, asked, kept, now)
+    return replace(kept, shares_pct=shares, limits_pct=_fitting(asked.limits_pct, asked, kept, now))
 
-    An operator that keeps its parallelism gets the CPU it would have had in all, spread over the instances it has.
-    """
+
+def _fitting(pct: Mapping[Instance, float], asked: Plan, kept: Plan, now: Snapshot) -> Mapping[Instance, float]:
+    """An operator that keeps its parallelism gets the CPU it would have had in all, spread over its instances."""
     after = {t.name: rescaled(t, kept) for t in now.topologies}
     asked_for = {t.name: rescaled(t, asked) for t in now.topologies}
     shares: dict[Instance, float] = {}
     totals: dict[tuple[str, str], float] = {}
-    for instance, share in asked.shares_pct.items():
+    for instance, share in pct.items():
         key = (instance.topology, instance.operator)
         totals[key] = totals.get(key, 0.0) + share
         shares[instance] = share

@@ -3,6 +3,10 @@
 What fell due at each source in each cycle is the load; CPU per row, rows out per row and the keys' skew are the
 recording's own means. A node that was away for some cycles is lost for as long. What cannot be known from outside
 (the spread of a row's cost) stays out.
+
+The simulator counts what a row costs on a core of 1,000 MHz, and so does its calibration, whatever the clock of the
+machine it was measured on. So the clocks of a recording are taken relative to their mean, which becomes 1,000 MHz: a
+row costs in the replay what it cost in the recording, and nodes of different clocks still differ as they did.
 """
 
 from collections.abc import Sequence
@@ -17,6 +21,7 @@ from barograph.model.checks import require
 
 _LEAST_COST_S = 1e-7  # an operator that used no CPU at all was not measured; nothing is for nothing
 _SEATS = 16
+_UNIT_MHZ = 1000.0  # of the simulator, on which a row costs what its scenario says
 _STEPS = 2000  # as many pieces a load has at most; longer recordings are averaged over several cycles
 
 
@@ -50,7 +55,33 @@ def _one_life(cycles: Sequence[Cycle]) -> Sequence[Cycle]:
 def _nodes(snapshots: Sequence[Snapshot]) -> tuple[Node, ...]:
     nodes = {n.name: n for s in reversed(snapshots) for n in s.nodes}
     seats = {w.slot.node: w.seats for s in reversed(snapshots) for w in s.workers}
-    return tuple(replace(n, seats=n.seats or seats.get(n.name, _SEATS)) for _, n in sorted(nodes.items()))
+    mean_mhz = _mean_mhz(snapshots)
+    return tuple(
+        replace(n, seats=n.seats or seats.get(n.name, _SEATS), clock_mhz=_UNIT_MHZ * n.clock_mhz / mean_mhz)
+        for _, n in sorted(nodes.items())
+    )
+
+
+def _mean_mhz(snapshots: Sequence[Snapshot]) -> float:
+    """Over all nodes that were ever seen; of a recording without any, the simulator's own."""
+    clocks = {n.name: n.clock_mhz for s in snapshots for n in s.nodes}
+    return sum(clocks.values()) / len(clocks) if clocks else _UNIT_MHZ
+
+
+def _cpu_s(topology: str, operator: str, snapshots: Sequence[Snapshot], mean_mhz: float) -> float:
+    """CPU seconds of an operator over the recording, as they would have been on a core of the mean clock."""
+    found = 0.0
+    for s in snapshots:
+        rows = s.metrics.rows_of_operator.get((topology, operator))
+        if rows is None:
+            continue
+        cpu_s = s.metrics.columns["cpu_s"][rows]
+        clocks = {n.name: n.clock_mhz for n in s.nodes}
+        if set(clocks.values()) != {mean_mhz}:
+            homes = (s.placement.get(s.metrics.instances[row]) for row in rows.tolist())
+            cpu_s = cpu_s * [clocks.get(slot.node, mean_mhz) / mean_mhz if slot else 1.0 for slot in homes]
+        found += float(cpu_s.sum())
+    return found
 
 
 def _losses(snapshots: Sequence[Snapshot], start_s: float) -> tuple[Loss, ...]:
@@ -72,11 +103,11 @@ def _losses(snapshots: Sequence[Snapshot], start_s: float) -> tuple[Loss, ...]:
 
 def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> Workload:
     name = topology.name
-    work, operators = {}, []
+    work, operators, mean_mhz = {}, [], _mean_mhz(snapshots)
     for operator in topology.operators:
-        totals = [s.metrics.of_operator(name, operator.name) for s in snapshots]
-        executed = sum(m.executed for m in totals)
-        cost_s = max(_LEAST_COST_S, sum(m.cpu_s for m in totals) / executed) if executed > 0 else _LEAST_COST_S
+        executed = sum(s.metrics.of_operator(name, operator.name).executed for s in snapshots)
+        cpu_s = _cpu_s(name, operator.name, snapshots, mean_mhz)
+        cost_s = max(_LEAST_COST_S, cpu_s / executed) if executed > 0 else _LEAST_COST_S
         source = operator.source or not topology.parents(operator.name)
         work[operator.name] = Work(cost_s, load=_load(name, operator.name, snapshots, start_s) if source else None)
         operators.append(replace(operator, source=source))

@@ -58,7 +58,8 @@ class Migrate:
         plan = Plan(
             placement=Placement(changed),
             rescales=rescales,
-            shares_pct=self._limits(history, now, demand, placement),
+            shares_pct=_by_instance(demand, lambda d: d.shares_pct) if demand.reserved else {},
+            limits_pct=self._limits(history, now, demand, placement) if demand.enforced else {},
             cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
             mode=self.mode,
             version=now.version,
@@ -73,7 +74,8 @@ class Migrate:
         Where CPU is short the demand has limits of its own, above the shares; but nobody's are so high that he could
         take what another topology on his node is due. Who is not short may use later what he leaves of his share.
         """
-        shares, ceilings = _shares(demand), _ceilings(demand)
+        shares = _by_instance(demand, lambda d: d.shares_pct)
+        ceilings = _by_instance(demand, lambda d: d.ceilings_pct)
         if not self.lend or not shares:
             return {**shares, **ceilings}
         short = who_is_short(history, demand)
@@ -115,18 +117,7 @@ def _rescales(now: Snapshot, demand: Demand) -> tuple[Rescale, ...]:
     )
 
 
-def _shares(demand: Demand) -> dict[Instance, float]:
-    return _by_instance(demand, lambda d: d.shares_pct)
-
-
-def _ceilings(demand: Demand) -> dict[Instance, float]:
-    return _by_instance(demand, lambda d: d.ceilings_pct)
-
-
 def _by_instance(demand: Demand, of: Callable[[OperatorDemand], Sequence[float]]) -> dict[Instance, float]:
-    """Nothing where shares are not enforced."""
-    if not demand.enforced:
-        return {}
     return {Instance(d.topology, d.operator, index): pct for d in demand.operators for index, pct in enumerate(of(d))}
 
 

@@ -40,7 +40,7 @@ def saved_pct(history: Sequence[Cycle], now: Snapshot, shares_pct: Mapping[Insta
     recent = history[-SAVED_CYCLES:]
     seen = [*(cycle.snapshot for cycle in recent), now]
     for cycle, then in zip(recent, seen[1:], strict=True):
-        limits.update(cycle.plan.shares_pct)
+        limits.update(cycle.plan.limits_pct)
         for instance, cpu_s in zip(then.metrics.instances, then.metrics.columns["cpu_s"].tolist(), strict=True):
             if instance in saved:
                 free = min(shares_pct[instance], limits.get(instance, 0.0))

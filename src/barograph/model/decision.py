@@ -96,11 +96,13 @@ class OperatorDemand:
 class Demand:
     """What every operator needs.
 
-    enforced: whether the shares are limits to be written; where not, they are only what a placer reckons with.
+    enforced: whether instances are limited by their shares; where not, shares are only what a placer reckons with.
+    reserved: whether the shares are set aside for the instances; where not, they are an estimate of what is used.
     """
 
     operators: tuple[OperatorDemand, ...]
     enforced: bool = True
+    reserved: bool = True
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], OperatorDemand]:

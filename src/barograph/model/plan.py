@@ -40,6 +40,8 @@ class Rescale:
 class Plan:
     """All that should hold after it was applied; what it does not name stays as it is.
 
+    shares_pct: CPU that is guaranteed to an instance, in per cent of a core; what placers reckon with.
+    limits_pct: the most an instance may use; this is what is enforced. Empty where a policy enforces nothing.
     cuts: topologies whose epoch ends now even if nothing else of them changes.
     rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
     is.
@@ -49,6 +51,7 @@ class Plan:
     placement: Placement = field(default_factory=Placement)
     rescales: tuple[Rescale, ...] = ()
     shares_pct: Mapping[Instance, float] = field(default_factory=dict)
+    limits_pct: Mapping[Instance, float] = field(default_factory=dict)
     cuts: tuple[str, ...] = ()
     mode: MigrationMode = MigrationMode.CUT
     version: int | None = None
@@ -56,14 +59,17 @@ class Plan:
     rests: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shares_pct", MappingProxyType(dict(self.shares_pct)))
-        for instance, share in self.shares_pct.items():
-            require_number(f"plan: share of {instance}", share)
+        for name, word in (("shares_pct", "share"), ("limits_pct", "limit")):
+            found = MappingProxyType(dict(getattr(self, name)))
+            object.__setattr__(self, name, found)
+            for instance, pct in found.items():
+                require_number(f"plan: {word} of {instance}", pct)
         keys = [(r.topology, r.operator) for r in self.rescales]
         require(len(set(keys)) == len(keys), "plan: an operator is rescaled twice")
 
     def __hash__(self) -> int:
-        return hash((self.placement, self.rescales, tuple(self.shares_pct.items()), self.cuts, self.mode, self.version))
+        limits, shares = tuple(self.limits_pct.items()), tuple(self.shares_pct.items())
+        return hash((self.placement, self.rescales, shares, limits, self.cuts, self.mode, self.version))
 
 
 @dataclass(frozen=True, slots=True)

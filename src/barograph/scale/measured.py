@@ -71,4 +71,4 @@ class Measured:
                         Reason(here, why, {"total_pct": float(sum(shares))}),
                     )
                 )
-        return Demand(tuple(found), enforced=False)
+        return Demand(tuple(found), enforced=False, reserved=self.declared_first)

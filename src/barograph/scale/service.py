@@ -36,7 +36,7 @@ def _throttled(before: Cycle | None, key: tuple[str, str], cpu_of_busy: float) -
     demand = before.demand.of(*key) if before is not None and before.demand.enforced else None
     if before is None or demand is None:
         return cpu_of_busy >= _NEAR_LIMIT
-    written = before.plan.shares_pct
+    written = before.plan.limits_pct
     limits = [written.get(Instance(*key, index), share) for index, share in enumerate(demand.shares_pct)]
     return cpu_of_busy >= _NEAR_LIMIT * sum(limits) / len(limits) / 100.0
 

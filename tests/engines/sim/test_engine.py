@@ -111,7 +111,7 @@ def test_without_seats_a_topology_stands_still_until_the_worker_is_back() -> Non
 @pytest.mark.parametrize("grain", ["rows", "flows"])
 def test_a_share_bounds_what_an_instance_uses(grain: str) -> None:
     engine = plain(grain=grain)
-    engine.apply(Plan(shares_pct={Instance("t", "sink", 0): 5.0}))
+    engine.apply(Plan(limits_pct={Instance("t", "sink", 0): 5.0}))
     engine.observe()
     engine.advance(10.0)
     seen = engine.observe()

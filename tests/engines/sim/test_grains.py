@@ -29,7 +29,7 @@ def result(name: str, grain: str, duration_s: float, seed: int = 1) -> Result:
 def test_rows_and_flows_agree_within_ten_per_cent(case: str) -> None:
     name, duration_s = SHARED[case]
     rows, flows = (result(name, grain, duration_s) for grain in ("rows", "flows"))
-    for field in ("completed_rows", "cpu_used_s", "cpu_allotted_s", "nodes_mean"):
+    for field in ("completed_rows", "cpu_used_s", "cpu_reserved_s", "cpu_limit_s", "nodes_mean"):
         assert getattr(flows, field) == pytest.approx(getattr(rows, field), rel=0.1), field
     assert flows.complete_time_ms.mean == pytest.approx(rows.complete_time_ms.mean, rel=0.1)
     assert flows.late_rows == pytest.approx(rows.late_rows, rel=0.1, abs=0.001 * rows.completed_rows)
@@ -99,7 +99,7 @@ def test_no_row_is_ever_lost(steps: list[tuple], grain: str, seed: int) -> None:
         elif what == "scale":
             engine.apply(Plan(rescales=(Rescale("t", how[0], how[1]),)))
         elif what == "share":
-            engine.apply(Plan(shares_pct={instances[how[0] % len(instances)]: how[1]}))
+            engine.apply(Plan(limits_pct={instances[how[0] % len(instances)]: how[1]}))
         else:
             engine.lose(f"node-{how[0]}", how[1], back_s=1.0)
         assert engine.grain.unaccounted(engine.now_s) == 0

@@ -295,13 +295,13 @@ def test_a_share_bites_at_once_and_in_the_next_epochs(stage: Stage) -> None:
                 assert time.monotonic() < deadline, f"it uses {found:.1f} %"
 
         await_more_than(12)
-        outcome = stage.engine.apply(Plan(shares_pct={who: 5.0}))
+        outcome = stage.engine.apply(Plan(limits_pct={who: 5.0}))
         assert outcome.ok, outcome.refused
         assert outcome.order_to_commit_s is None
         assert cpu_pct() < 9
         assert stage.engine.shares.usage()[who].throttled > 0
         assert stage.engine.apply(Plan(cuts=("shared",))).ok
         assert cpu_pct() < 9
-        assert stage.engine.apply(Plan(shares_pct={who: 60.0})).ok
+        assert stage.engine.apply(Plan(limits_pct={who: 60.0})).ok
         await_more_than(12)
         assert counting.verdict().exact

@@ -202,7 +202,7 @@ def test_where_shares_cannot_be_held_the_rest_of_a_plan_is_done(stage: Stage, mo
     with stage.wordcount() as counting:
         one, epoch = Instance(counting.name, "count", 1), counting.epoch()
         for _ in range(2):
-            outcome = stage.supervisor.apply(Plan(shares_pct={one: 10.0}, cuts=(counting.name,)))
+            outcome = stage.supervisor.apply(Plan(limits_pct={one: 10.0}, cuts=(counting.name,)))
             assert outcome.ok and not any("share" in done for done in outcome.done)
         assert counting.epoch() == epoch + 2
     assert said == ["CPU shares are not enforced: no groups here"]
@@ -218,7 +218,7 @@ def test_what_is_no_instance_is_never_held_back_and_the_next_driver_clears_up(st
         # Far more than they can do: every instance wants all it can get. One epoch, so that threads stay who they are.
         with stage.wordcount(rate=5000, epoch_s=LONG_S) as counting:
             topology = stage.engine.observe().topology(counting.name)
-            assert stage.supervisor.apply(Plan(shares_pct=dict.fromkeys(topology.instances(), 50.0))).ok
+            assert stage.supervisor.apply(Plan(limits_pct=dict.fromkeys(topology.instances(), 50.0))).ok
             counting.settle(lambda: bool(counting.executors()) and limited(groups) == threads_of(counting))
             held = threads_of(counting)
             beside = 0

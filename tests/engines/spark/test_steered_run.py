@@ -34,4 +34,4 @@ def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     assert len(recorded) >= 2  # a busy machine lets few cycles through
     refused = [r for c in recorded if c.outcome is not None for r in c.outcome.refused]
     assert not refused
-    assert any(c.plan.shares_pct for c in recorded)
+    assert any(c.plan.limits_pct for c in recorded)

@@ -5,7 +5,7 @@ from barograph.engines.sim.catalogue import find, shipped
 from barograph.engines.sim.closed_loop import Decider, Nobody, run
 from barograph.engines.sim.engine import Simulator
 from barograph.engines.sim.read import parse_scenario, read_scenario
-from barograph.engines.sim.result import CompleteTime, Result, TopologyResult
+from barograph.engines.sim.result import CompleteTime, OperatorSeries, Result, TopologyResult, TrafficResult
 from barograph.engines.sim.scenario import Scenario
 
 __all__ = [
@@ -13,10 +13,12 @@ __all__ = [
     "CompleteTime",
     "Decider",
     "Nobody",
+    "OperatorSeries",
     "Result",
     "Scenario",
     "Simulator",
     "TopologyResult",
+    "TrafficResult",
     "find",
     "parse_scenario",
     "read_calibration",

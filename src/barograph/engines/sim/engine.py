@@ -16,7 +16,7 @@ from barograph.engines.sim.cpu import speeds
 from barograph.engines.sim.flows import FlowGrain
 from barograph.engines.sim.grain import Ended, Grain, Tally
 from barograph.engines.sim.layout import Floats, Layout
-from barograph.engines.sim.ledger import Ledger
+from barograph.engines.sim.ledger import Held, Ledger
 from barograph.engines.sim.life import Life, Phase
 from barograph.engines.sim.rows import RowGrain
 from barograph.engines.sim.scenario import Scenario
@@ -45,7 +45,8 @@ class Simulator:
         self.workers = _all_workers(scenario)
         self._lives = 0
         self.lives = [Life(scenario.epoch_s) for _ in self.topologies]
-        self.shares_pct: dict[Instance, float] = {}
+        self.shares_pct: dict[Instance, float] = {}  # guaranteed
+        self.limits_pct: dict[Instance, float] = {}  # the most each may use
         self._homes: dict[str, dict[Instance, Slot]] = {t.name: {} for t in self.topologies}
         self._taken: Counter[Slot] = Counter()
         self._whole = True  # everyone placed is on a live worker
@@ -60,6 +61,7 @@ class Simulator:
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
         self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
         self.cycle_ended = Ended.empty(len(self.topologies), scenario.timeout_s)
         self.observed_s = 0.0
@@ -72,14 +74,13 @@ class Simulator:
         self._flush()
         self.grain.deliver(self.tally)
         seen = snapshot(self)
-        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
-        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self._book_tally()
         self.cycle_ended = Ended.empty(len(self.topologies), self.scenario.timeout_s)
         self.observed_s = self.now_s
         return seen
 
     def apply(self, plan: Plan) -> Outcome:
-        asks = plan.placement or plan.rescales or plan.shares_pct or plan.cuts
+        asks = plan.placement or plan.rescales or plan.shares_pct or plan.limits_pct or plan.cuts
         if not asks and plan.version in (None, self.version):
             return Outcome()
         refused = refusals(plan, self._present())
@@ -130,9 +131,9 @@ class Simulator:
     def close(self) -> None:
         """Bring the ledger up to date; the run is over."""
         self._flush()
-        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
-        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
-        self.ledger.settle(self.now_s, 0.0, 0)
+        self.grain.deliver(self.tally)
+        self._book_tally()
+        self.ledger.settle(self.now_s, Held())
 
     def _turn(self, target_s: float) -> None:
         """One step of time, cut short where something happens."""
@@ -291,38 +292,71 @@ class Simulator:
         if changed:
             layout = self._laid_out(self._placement())
             self.grain.deliver(self.tally)
+            self._book_traffic()
             carried = self.tally.carried(self.layout, layout, self.grain.dense_traffic)
             self.ledger.cpu_used_s += float(self.tally.cpu_s.sum() - carried.cpu_s.sum())
             self.tally = carried
+            self._booked = [rows.copy() for rows in carried.traffic]
             self.layout = layout
             self.grain.arrange(layout, self.now_s)
             self._whole = all(s in self.workers for s in self._taken)
             alive = set(layout.instances)
             self.shares_pct = {i: s for i, s in self.shares_pct.items() if i in alive}
+            self.limits_pct = {i: s for i, s in self.limits_pct.items() if i in alive}
             self._reckon()
 
     # bookkeeping
 
+    def _book_tally(self) -> None:
+        """What the tally has goes into the ledger, and a new one begins."""
+        self._book_traffic()
+        self.ledger.cpu_used_s += float(self.tally.cpu_s.sum())
+        self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
+        self._booked = None
+
+    def _book_traffic(self) -> None:
+        """Rows between instances count by the places the instances had while the rows were sent."""
+        rows = self.tally.traffic
+        if self._booked is not None:
+            rows = [a - b for a, b in zip(rows, self._booked, strict=True)]
+        self.ledger.sent(self.layout, rows)
+
     def _share_out(self, plan: Plan) -> list[str]:
-        fresh = {i: s for i, s in plan.shares_pct.items() if self.shares_pct.get(i) != s}
-        self.shares_pct.update(fresh)
-        if fresh:
+        reserved = any(self.shares_pct.get(i) != s for i, s in plan.shares_pct.items())
+        self.shares_pct.update(plan.shares_pct)
+        fresh = {i: s for i, s in plan.limits_pct.items() if self.limits_pct.get(i) != s}
+        self.limits_pct.update(fresh)
+        if fresh or reserved:
             self._reckon()
-        return [f"share {i}={s:g}" for i, s in fresh.items()]
+        return [f"limit {i}={s:g}" for i, s in fresh.items()]
 
     def _reckon(self) -> None:
         """What follows from placement and shares, so that a step need not work it out."""
         layout = self.layout
+        limit = np.array([self.limits_pct.get(i, np.nan) for i in layout.instances]) / 100.0
         share = np.array([self.shares_pct.get(i, np.nan) for i in layout.instances]) / 100.0
         cpu = np.array([n.cpu_pct / 100.0 for n in self.scenario.nodes])
         fence = np.where(layout.node_of >= 0, cpu[layout.node_of], 1.0)
-        given = np.minimum(np.where(np.isnan(share), 1.0, share), np.minimum(fence, 1.0))
         free = np.minimum(fence, 1.0)
-        self._limit: Floats = np.maximum(given if self.scenario.enforce else free, _LEAST_SHARE_PCT / 100.0)
+        most = np.minimum(np.where(np.isnan(limit), 1.0, limit), free)
+        self._limit: Floats = np.maximum(most if self.scenario.enforce else free, _LEAST_SHARE_PCT / 100.0)
         self._capacity: Floats = cpu
         placed = layout.node_of >= 0
-        by_node = np.bincount(layout.node_of[placed], weights=given[placed], minlength=len(cpu))
-        self.ledger.settle(self.now_s, float(np.minimum(by_node, cpu).sum()), int(np.count_nonzero(by_node)))
+        limited = np.bincount(layout.node_of[placed], weights=most[placed], minlength=len(cpu))
+        # without a share of its own, an instance has been given all that it may use
+        guaranteed = np.minimum(np.where(np.isnan(share), most, share), free)
+        reserved = np.bincount(layout.node_of[placed], weights=guaranteed[placed], minlength=len(cpu))
+        held = Held(
+            reserved_cores=float(np.minimum(reserved, cpu).sum()),
+            limit_cores=float(np.minimum(limited, cpu).sum()),
+            memory_mb=self._declared_mb(),
+            nodes=int(np.unique(layout.node_of[placed]).size),
+            workers=int(np.unique(layout.worker_of[placed]).size),
+        )
+        self.ledger.settle(self.now_s, held)
+
+    def _declared_mb(self) -> float:
+        return sum(o.parallelism * (o.memory_mb or 0.0) for t in self.topologies for o in t.operators)
 
     def _flush(self) -> None:
         fresh = Ended.empty(len(self.topologies), self.scenario.timeout_s)

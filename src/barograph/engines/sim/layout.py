@@ -94,6 +94,7 @@ class Layout:
         clock = np.array([n.clock_mhz / 1000.0 for n in nodes])
         self.clock: Floats = np.where(self.node_of >= 0, clock[self.node_of], 1.0)
         self.gain = self._gains()
+        self._apart: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_], Floats, Floats]] = {}
 
     def _everyone(self, before: "Layout | None") -> tuple[Instance, ...]:
         """Every instance in order; those of a topology that is as it was before need not be made again."""
@@ -168,6 +169,20 @@ class Layout:
                 node = node_number[slot.node]
                 self.node_of[position] = node
                 self.worker_of[position] = first_slot[node] + slot.index
+
+    def crossing(self, edge: EdgePart, rows: Floats) -> tuple[float, float]:
+        """Of these rows of an edge, those between nodes and those between workers.
+
+        rows: senders by targets; or one row, what each target got from all senders alike.
+        """
+        if edge.index not in self._apart:
+            distance = self.distance(edge)
+            far, other = distance == OTHER_NODE, distance != SAME_WORKER
+            self._apart[edge.index] = (far, other, far.mean(axis=0), other.mean(axis=0))
+        far, other, far_part, other_part = self._apart[edge.index]
+        if rows.shape[0] == far.shape[0]:
+            return float(rows[far].sum()), float(rows[other].sum())
+        return float(rows[0] @ far_part), float(rows[0] @ other_part)
 
     def distance(self, edge: EdgePart) -> NDArray[np.intp]:
         """For every pair of the edge: same worker, same node, or other node."""

@@ -1,13 +1,25 @@
 """What a run comes to: sums over the whole of it. Rows of an epoch count when the epoch is committed."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
 from barograph.engines.sim.grain import Ended
 from barograph.engines.sim.latency import Times
-from barograph.engines.sim.layout import Floats
+from barograph.engines.sim.layout import Floats, Layout
 from barograph.engines.sim.life import Life, Phase
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the topologies hold from some moment on: guaranteed CPU, the most they may use, declared memory."""
+
+    reserved_cores: float = 0.0
+    limit_cores: float = 0.0
+    memory_mb: float = 0.0
+    nodes: int = 0
+    workers: int = 0
 
 
 class Ledger:
@@ -25,22 +37,44 @@ class Ledger:
         self.reconfigurations = 0
         self.decisions = 0
         self.refused = 0
-        self.cpu_allotted_s = 0.0
+        self.cpu_reserved_s = 0.0
+        self.cpu_limit_s = 0.0
         self.cpu_used_s = 0.0
+        self.memory_mb_s = 0.0
         self.node_s = 0.0
         self.nodes_max = 0
+        self.worker_s = 0.0
+        self.workers_max = 0
+        self.sent_rows = 0.0
+        self.between_workers_rows = 0.0
+        self.between_nodes_rows = 0.0
         self._settled_s = 0.0
-        self._cores = 0.0
-        self._nodes = 0
+        self._held = Held()
 
-    def settle(self, now_s: float, cores: float, nodes: int) -> None:
-        """From now on so many cores are allotted on so many nodes."""
-        passed_s = now_s - self._settled_s
-        self.cpu_allotted_s += self._cores * passed_s
-        self.node_s += self._nodes * passed_s
+    def settle(self, now_s: float, held: Held) -> None:
+        """From now on this is held."""
+        passed_s, before = now_s - self._settled_s, self._held
+        self.cpu_reserved_s += before.reserved_cores * passed_s
+        self.cpu_limit_s += before.limit_cores * passed_s
+        self.memory_mb_s += before.memory_mb * passed_s
+        self.node_s += before.nodes * passed_s
+        self.worker_s += before.workers * passed_s
         if passed_s > 0:
-            self.nodes_max = max(self.nodes_max, self._nodes)
-        self._settled_s, self._cores, self._nodes = now_s, cores, nodes
+            self.nodes_max = max(self.nodes_max, before.nodes)
+            self.workers_max = max(self.workers_max, before.workers)
+        self._settled_s, self._held = now_s, held
+
+    def sent(self, layout: Layout, traffic: list[Floats]) -> None:
+        """Rows that went between instances while this layout held; traffic as in a Tally."""
+        for edge in layout.edges:
+            rows = traffic[edge.index]
+            total = float(rows.sum())
+            if total == 0.0:
+                continue
+            far, other = layout.crossing(edge, rows)
+            self.sent_rows += total
+            self.between_nodes_rows += far
+            self.between_workers_rows += other
 
     def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life]) -> None:
         second = int(from_s + 1e-9)

@@ -1,6 +1,7 @@
 """What a run comes to, as numbers. docs/simulator.md says what each one means."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,33 @@ class TopologyResult:
 
 
 @dataclass(frozen=True, slots=True)
+class TrafficResult:
+    """Rows between instances on different nodes, and in different workers; as a share of all rows sent."""
+
+    inter_node_rows_per_s: float
+    inter_worker_rows_per_s: float
+    inter_node_share: float
+    inter_worker_share: float
+
+
+@dataclass(frozen=True)
+class OperatorSeries:
+    """One operator over the cycles of a run; each list has one value for each cycle.
+
+    reserved_pct, limit_pct, used_pct: of all its instances together, in per cent of a core. The limit is None where
+    nothing limits it.
+    """
+
+    at_s: list[float] = field(default_factory=list)
+    instances: list[int] = field(default_factory=list)
+    predicted_rows_per_s: list[float] = field(default_factory=list)
+    arrived_rows_per_s: list[float] = field(default_factory=list)
+    reserved_pct: list[float] = field(default_factory=list)
+    limit_pct: list[float | None] = field(default_factory=list)
+    used_pct: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     scenario: str
     seed: int
@@ -54,16 +82,22 @@ class Result:
     late_rows: float
     lost_rows: float
     replayed_rows: float
-    cpu_allotted_s: float
+    cpu_reserved_s: float
+    cpu_limit_s: float
     cpu_used_s: float
+    memory_reserved_mb: float
     nodes_mean: float
     nodes_max: int
+    workers_mean: float
+    workers_max: int
+    traffic: TrafficResult
     moves: int
     reconfigurations: int
     decisions: int
     refused: int
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
+    operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
         return asdict(self)
@@ -108,10 +142,20 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         late_rows=round(all_due.late, 3),
         lost_rows=round(engine.grain.unaccounted(now_s), 3),
         replayed_rows=round(sum(ledger.replayed_rows), 3),
-        cpu_allotted_s=round(ledger.cpu_allotted_s, 3),
+        cpu_reserved_s=round(ledger.cpu_reserved_s, 3),
+        cpu_limit_s=round(ledger.cpu_limit_s, 3),
         cpu_used_s=round(ledger.cpu_used_s, 3),
+        memory_reserved_mb=round(ledger.memory_mb_s / now_s, 3),
         nodes_mean=round(ledger.node_s / now_s, 3),
         nodes_max=ledger.nodes_max,
+        workers_mean=round(ledger.worker_s / now_s, 3),
+        workers_max=ledger.workers_max,
+        traffic=TrafficResult(
+            round(ledger.between_nodes_rows / now_s, 3),
+            round(ledger.between_workers_rows / now_s, 3),
+            round(ledger.between_nodes_rows / max(1.0, ledger.sent_rows), 4),
+            round(ledger.between_workers_rows / max(1.0, ledger.sent_rows), 4),
+        ),
         moves=ledger.moves,
         reconfigurations=ledger.reconfigurations,
         decisions=ledger.decisions,

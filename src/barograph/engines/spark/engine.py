@@ -276,15 +276,15 @@ class SparkEngine(Eyes):
         return changed, done
 
     def _share(self, plan: Plan) -> list[str]:
-        """Shares change at once, without a cut; the threads of the next epoch get them as they come."""
+        """Limits change at once, without a cut; the threads of the next epoch get them as they come."""
         if self.shares is None or self.shares.problem:  # that was said once; everything goes on without limits
             return []
-        new = {i: s for i, s in plan.shares_pct.items() if self.shares.ordered_pct.get(i) != s}
+        new = {i: s for i, s in plan.limits_pct.items() if self.shares.ordered_pct.get(i) != s}
         if not new:
             return []
         self.shares.order(new)
         self.shares.hold(self._threads())
-        return [f"share of {i} is {s:g} %" for i, s in new.items()]
+        return [f"limit of {i} is {s:g} %" for i, s in new.items()]
 
     def _executors(self) -> dict[Slot, str]:
         return {slot: executor for executor, slot in self._slots.items()}
@@ -348,7 +348,7 @@ class SparkEngine(Eyes):
 
     def _not_ours(self, plan: Plan) -> list[Refusal]:
         found = []
-        if plan.shares_pct and self.shares is None:
+        if plan.limits_pct and self.shares is None:
             found.append(Refusal("CPU shares", "this engine was opened without control groups for shares"))
         named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
         strangers = sorted(t for t in named if t not in self._keepers and t in self.sight.topologies)

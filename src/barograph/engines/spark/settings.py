@@ -4,6 +4,7 @@ import os
 import socket
 from dataclasses import dataclass
 
+from barograph.engines.spark.clock import machine_clock
 from barograph.engines.spark.fence import LEAST_QUOTA_US, LONG_PERIOD_US
 from barograph.model import Node
 from barograph.model.checks import BadInput, require, require_number, require_whole
@@ -60,13 +61,14 @@ class ClusterSettings:
         return dict.fromkeys(self.node_names(), self.node_cpu)
 
     def model_nodes(self) -> tuple[Node, ...]:
-        """The nodes as a policy sees them. Without a fence a node gives an equal part of this machine."""
-        machine = len(os.sched_getaffinity(0))
+        """The nodes as a policy sees them. Without a fence a node gives an equal part of this machine, whose cores are
+        also the nodes' cores."""
+        machine, clock = len(os.sched_getaffinity(0)), machine_clock()
         memory_mb = float(self.memory_mb * self.executors)
         return tuple(
             Node(
                 name, 100.0 * (machine / self.nodes if cores is None else min(cores, machine)),
-                self.executors, self.seats, memory_mb,
+                self.executors, self.seats, memory_mb, clock.mhz,
             )
             for name, cores in self.node_cpus().items()
         )  # fmt: skip
