@@ -22,7 +22,8 @@ from barograph.model import (
 )
 from barograph.place import PlaceDecision
 from barograph.place.even import even
-from barograph.place.online import COMPUTED_AT, Online, last_computed_s, overloaded_nodes
+from barograph.place.online import Online, overloaded_nodes
+from barograph.place.pace import COMPUTED_AT, last_computed_s
 from tests.cycles import remembered
 from tests.place.worked import ALL, SIX, farm, groups, sets, six, world
 

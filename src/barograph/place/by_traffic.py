@@ -55,7 +55,7 @@ class ByTraffic:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         if missing := too_few_slots(board, everyone):
-            return kept_as_is(everyone, board, missing)
+            return kept_as_is(everyone, board, Reason("cluster", missing))
         held_mhz = np.zeros(len(board.names))
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
         for crew in everyone:

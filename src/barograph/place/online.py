@@ -10,18 +10,17 @@ schedule was last computed.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from barograph.model import Allotment, Cycle, Demand, Reason, Snapshot
 from barograph.model.checks import require, require_number, require_positive
 from barograph.place import PlaceDecision
-from barograph.place.board import HAIR, Board, to_placement
+from barograph.place.board import HAIR, Board
 from barograph.place.by_traffic import ByTraffic
 from barograph.place.crew import Crew, crews
 from barograph.place.even import even
 from barograph.place.measure import traffic_of
+from barograph.place.pace import COMPUTED_AT, last_computed_s, waiting
+from barograph.place.wanted import kept_as_is, measured
 
-COMPUTED_AT = "schedule_computed_at_s"
 FULL_PCT = 95.0  # no node gives its instances more: the rest goes to switching between threads
 
 
@@ -52,26 +51,26 @@ class Online:
     def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
-        last_s = last_computed_s(history)
         incomplete = [crew for crew in everyone if (crew.present < 0).any()]
-        if incomplete and not any(_measured(crew) for crew in incomplete):
+        if incomplete and not any(measured(crew) for crew in incomplete):
             why = "nothing was measured of what has no place yet: placed as by default"
+            last_s = last_computed_s(history)
             began = Reason("cluster", why, {COMPUTED_AT: now.at_s if last_s is None else last_s})
             return _explained(even(history, now, demand, allotment), began)
         if incomplete:
             lost = Reason("cluster", "some instances have no place: a new schedule is taken", {COMPUTED_AT: now.at_s})
             return _explained(self._schedule().schedule(now, demand, allotment), lost)
         overloaded = overloaded_nodes(history, now, self.bound_pct, self.overload_s)
-        if last_s is not None and now.at_s - last_s < self.reschedule_s - HAIR and not overloaded:
-            why = f"kept: the next schedule is computed {self.reschedule_s:g} s after the last"
-            return _kept(board, everyone, Reason("cluster", why, {COMPUTED_AT: last_s, "waited_s": now.at_s - last_s}))
+        wait = waiting(history, now, self.reschedule_s)
+        if wait is not None and not overloaded:
+            return kept_as_is(everyone, board, wait)
         return self._judged(board, everyone, overloaded, self._schedule().schedule(now, demand, allotment))
 
     def _schedule(self) -> ByTraffic:
         return ByTraffic(self.alpha, self.nodes_to_use, self.spread, self.bound_pct)
 
     def _judged(
-        self, board: Board, everyone: Sequence[Crew], overloaded: tuple[str, ...], found: PlaceDecision
+        self, board: Board, everyone: list[Crew], overloaded: tuple[str, ...], found: PlaceDecision
     ) -> PlaceDecision:
         """The new schedule if it is worth its change, or else the present one."""
         now = board.now
@@ -89,26 +88,17 @@ class Online:
             "moves": float(moves),
         }
         if found.unplaced:
-            return _kept(board, everyone, Reason("cluster", f"kept: {_first_refusal(found)}", numbers))
+            return kept_as_is(everyone, board, Reason("cluster", f"kept: {_first_refusal(found)}", numbers))
         if not moves:
-            return _kept(board, everyone, Reason("cluster", "kept: the new schedule is the present one", numbers))
+            return kept_as_is(everyone, board, Reason("cluster", "kept: the new schedule is the present one", numbers))
         if gain_pct > self.least_gain_pct + HAIR:
             why = f"taken: the new schedule cuts inter-node traffic by {gain_pct:.1f} %"
         elif overloaded:
             why = f"taken: {', '.join(overloaded)} at or above {self.bound_pct:g} % for {self.overload_s:g} s"
         else:
             why = f"kept: the new schedule cuts inter-node traffic by {gain_pct:.1f} %, too little for a change"
-            return _kept(board, everyone, Reason("cluster", why, numbers))
+            return kept_as_is(everyone, board, Reason("cluster", why, numbers))
         return _explained(found, Reason("cluster", why, numbers))
-
-
-def last_computed_s(history: Sequence[Cycle]) -> float | None:
-    """When a schedule was last computed, None where no cycle says. Every cycle repeats it in its reasons."""
-    for cycle in reversed(history):
-        for reason in cycle.plan.reasons:
-            if COMPUTED_AT in reason.numbers:
-                return reason.numbers[COMPUTED_AT]
-    return None
 
 
 def overloaded_nodes(history: Sequence[Cycle], now: Snapshot, bound_pct: float, for_s: float) -> tuple[str, ...]:
@@ -138,15 +128,6 @@ def _at_bound(snapshot: Snapshot, bound_pct: float) -> set[str]:
             used_s[slot.node] += seconds
     bound_s = {n.name: n.cpu_pct / 100.0 * bound_pct / 100.0 * snapshot.cycle_s for n in snapshot.nodes}
     return {name for name, seconds in used_s.items() if seconds >= bound_s[name] - HAIR}
-
-
-def _measured(crew: Crew) -> bool:
-    """Whether load or traffic of the topology is known."""
-    return bool(crew.cpu_pct.any()) or any(bool(np.any(block.rows)) for block in crew.blocks)
-
-
-def _kept(board: Board, everyone: Sequence[Crew], why: Reason) -> PlaceDecision:
-    return PlaceDecision(to_placement(board, [(c.instances, c.present) for c in everyone]), reasons=(why,))
 
 
 def _explained(found: PlaceDecision, why: Reason) -> PlaceDecision:
