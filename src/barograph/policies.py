@@ -16,7 +16,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.isolated import isolated
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.stay import stay
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
@@ -39,6 +39,7 @@ DEFAULT = "adaptive"
 
 RESTART_APP, RESTART_QUERY = Migrate(MigrationMode.RESTART_APP), Migrate(MigrationMode.RESTART_QUERY)
 WORKER, BOUNDARY = Migrate(MigrationMode.WORKER), Migrate(MigrationMode.BOUNDARY)
+DELAYED = Migrate(MigrationMode.WARM_CUT, delay_s=2.0)  # N-Storm+: "2 seconds in our experiments"
 
 # name, paper, what it does, forecaster, scaler, allotter, placer, migrator
 _ALL = (
@@ -66,12 +67,12 @@ _ALL = (
     Policy(
         "autoscale",
         "Kombi et al.",
-        "preventive parallelism by local and global activity; placed by r-storm",
+        "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
         NextWindow(),
         Parallelism(),
         Shared(),
-        r_storm,
-        RESTART_APP,
+        RStorm(one_per_worker=True, anew_on_rescale=True),
+        WORKER,  # it "implements the IScheduler interface", so supervisors replace the workers that change
     ),
     Policy(
         "true-rate",
@@ -80,7 +81,7 @@ _ALL = (
         LastValue(),
         TrueRate(),
         Shared(),
-        r_storm,
+        RStorm(),
         RESTART_QUERY,
     ),
     Policy(
@@ -134,6 +135,16 @@ _ALL = (
         BOUNDARY,
     ),
     Policy(
+        "n-storm-plus",
+        "N-Storm",
+        "as n-storm, but at once, and new places are prepared for 2 s before what moves ends in the old ones",
+        LastValue(),
+        Measured(),
+        Shared(),
+        TStorm(),
+        DELAYED,
+    ),
+    Policy(
         "even",
         "Storm's default",
         "workers over nodes and instances over workers in rounds",
@@ -160,7 +171,7 @@ _ALL = (
         LastValue(),
         Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -180,7 +191,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -190,7 +201,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=mean_used,
         learns_from="even",
@@ -202,7 +213,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=peak_used,
         learns_from="even",
@@ -214,7 +225,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=equal_in_total,
         learns_from=DEFAULT,

@@ -33,7 +33,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.spread import most_per_worker
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
@@ -53,13 +53,14 @@ PLACERS: dict[str, Placer] = {
     "online": Online(),
     "by-traffic": by_traffic,
     "t-storm": TStorm(),
-    "r-storm": r_storm,
+    "r-storm": RStorm(),
+    "autoscale": RStorm(one_per_worker=True, anew_on_rescale=True),
     "few-disturbed": FewDisturbed(),
     "dealt": dealt,
     "thrifty": Thrifty(),
 }
-KEEP_CPU = ("by-traffic", "t-storm", "r-storm", "few-disturbed", "thrifty")
-KEEP_MEMORY = ("r-storm", "thrifty")
+KEEP_CPU = ("by-traffic", "t-storm", "r-storm", "autoscale", "few-disturbed", "thrifty")
+KEEP_MEMORY = ("r-storm", "autoscale", "thrifty")
 LEAVE_NO_ROOM = ("few-disturbed", "thrifty")
 HAIR = 1e-6
 CYCLES_TO_SETTLE = 8  # from a placement that is not its own: seats others give up, and budgets, take their cycles

@@ -6,6 +6,7 @@ Values only; ``read.py`` makes them from TOML.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barograph.engines.sim.sync import Sync
 from barograph.model import MigrationMode, Node, Topology
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.model.load import Load
@@ -90,14 +91,21 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Reassign:
-    """migration.md: every so often so many instances, drawn at random, go to another worker."""
+    """migration.md: from first_s on, every so often so many instances, drawn at random, go to another worker.
+
+    delay_s: of a warm-cut, see ``Plan.delay_s``.
+    """
 
     every_s: float
     instances: int
     mode: MigrationMode
+    first_s: float
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive("reassign.every_s", self.every_s)
+        require_number("reassign.first_s", self.first_s)
+        require_number("reassign.delay_s", self.delay_s)
         require_whole("reassign.instances", self.instances, 1)
 
 
@@ -106,6 +114,8 @@ class Scenario:
     """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
 
     send_thread_s: the time of a row in the one thread that sends for a worker; 0 where instances send for themselves.
+    sync: the cycles in which nodes and workers ask for a new placement; None: it is pushed to them.
+    notes: what was odd in the recorded cluster it was made from, and how that is treated.
     """
 
     name: str
@@ -123,4 +133,6 @@ class Scenario:
     send_thread_s: float = 0.0
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
+    sync: Sync | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
