@@ -23,7 +23,7 @@ from barograph.model import (
 from barograph.place import PlaceDecision
 from barograph.place.even import even
 from barograph.place.online import Online, overloaded_nodes
-from barograph.place.pace import COMPUTED_AT, last_computed_s
+from barograph.place.period import COMPUTED_AT
 from tests.cycles import remembered
 from tests.place.worked import ALL, SIX, farm, groups, sets, six, world
 
@@ -236,13 +236,6 @@ def test_its_own_schedule_is_kept_for_good() -> None:
     decisions = run(Online(least_gain_pct=0), later, demand)
     assert all(d.placement == taken for d in decisions)
     assert any(r.why == "kept: the new schedule is the present one" for d in decisions for r in d.reasons)
-
-
-def test_the_last_schedule_is_found_behind_cycles_that_decided_nothing() -> None:
-    now, demand = running(CLOSE)
-    first = remembered(now, plan=Plan(reasons=Online()((), now, demand, ALL).reasons))
-    assert last_computed_s([first, remembered(now)]) == 0
-    assert last_computed_s([remembered(now)]) is None
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from barograph.place.by_traffic import ByTraffic
 from barograph.place.crew import Crew, crews
 from barograph.place.even import even
 from barograph.place.measure import traffic_of
-from barograph.place.pace import COMPUTED_AT, last_computed_s, waiting
+from barograph.place.period import COMPUTED_AT, last_computed_s, waiting
 from barograph.place.wanted import kept_as_is, measured
 
 FULL_PCT = 95.0  # no node gives its instances more: the rest goes to switching between threads

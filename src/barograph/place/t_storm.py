@@ -20,7 +20,7 @@ from barograph.place.board import HAIR, Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.measure import crossing
 from barograph.place.nearness import Nearness, total_traffic
-from barograph.place.pace import COMPUTED_AT, waiting
+from barograph.place.period import COMPUTED_AT, waiting
 from barograph.place.spread import OpenSlots
 from barograph.place.wanted import kept_as_is, measured, refused
 
