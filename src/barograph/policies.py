@@ -117,7 +117,7 @@ _ALL = (
     Policy(
         "online",
         "Aniello et al.",
-        "placed by measured traffic, pair by pair, within load bounds",
+        "starts as even; then by measured traffic, where that saves over 10 % between nodes or a node is overloaded",
         LastValue(),
         Measured(),
         Shared(),

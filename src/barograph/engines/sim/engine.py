@@ -67,7 +67,7 @@ class Simulator:
         )
         self.layout = self._laid_out(self._first_placement())
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
-        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
+        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
