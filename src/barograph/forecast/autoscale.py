@@ -22,7 +22,7 @@ class NextWindow(ByFrame):
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:
         samples = max(1, round(self.window_s / float(frame.cycle_s[-1])))
-        line = Lines.through(frame.column("arrived")[-samples:], frame.seen[-samples:])
+        line = Lines.through(frame.paced("arrived")[-samples:], frame.seen[-samples:])
         received = sum(
             (np.maximum(line.at(horizon_cycles + k), 0.0) for k in range(samples)), np.zeros(len(frame.keys))
         )
