@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from barograph.engines.sim.calibration import CONSTANT_NAMES
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
@@ -49,6 +50,8 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         "page": top.take("page", str, ""),
         "grain": top.take("grain", str, "rows"),
         "enforce": top.take("enforce", bool, True),
+        "moves_fail_rows": top.take("moves_fail_rows", bool, False),
+        "calibration": _constants(where, top.take("calibration", dict, {})),
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
@@ -70,6 +73,13 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
     top.done()
     return scenario
+
+
+def _constants(where: str, table: Mapping[str, Any]) -> dict[str, float]:
+    for name, value in table.items():
+        require(name in CONSTANT_NAMES, f"{where}: calibration: unknown constant {name!r}")
+        require_positive(f"{where}: calibration: {name}", value)
+    return {name: float(value) for name, value in table.items()}
 
 
 def _toml(text: str, where: str) -> dict[str, Any]:

@@ -101,7 +101,12 @@ class Reassign:
 
 @dataclass(frozen=True)
 class Scenario:
-    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without)."""
+    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
+
+    calibration: constants of the simulator that differ on the system simulated, by their names in ``Calibration``.
+    moves_fail_rows: whether a move that replaces workers begins at once and fails rows, as Storm's moves do: those in
+    flight, and those that fall due in it.
+    """
 
     name: str
     title: str
@@ -115,6 +120,8 @@ class Scenario:
     timeout_s: float = 30.0
     step_s: float = 0.25
     enforce: bool = True
+    calibration: Mapping[str, float] = field(default_factory=dict)
+    moves_fail_rows: bool = False
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
     options: Mapping[str, object] = field(default_factory=dict)
