@@ -23,7 +23,7 @@ from barograph.loop import WAKE_S, Loop, Mode, Settings
 from barograph.model import BadInput, Snapshot
 from barograph.model.codec import from_json
 from barograph.nodes import NodeOrders, Upkeep
-from barograph.policies import DEFAULT, named, with_options, with_shares
+from barograph.policies import DEFAULT, Policy, named, options_of, with_options, with_shares
 
 NODES_S = 60.0  # a node that is released ends in order
 
@@ -64,10 +64,15 @@ class Orders:
             guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
-        policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
+        policy = with_shares(with_options(self._packing(named(self.policy)), self.options), self.shares_pct)
         recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
         upkeep = Upkeep(self.release_after_s, self.spare_nodes)
         return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery, upkeep=upkeep)
+
+    def _packing(self, policy: Policy) -> Policy:
+        """Emptying a node pauses a topology and saves nothing where empty nodes are never released."""
+        keeps_all = self.release_after_s is None and "pack" in options_of(policy)
+        return with_options(policy, {"pack": False}) if keeps_all else policy
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:

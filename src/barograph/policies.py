@@ -39,6 +39,7 @@ DEFAULT = "adaptive"
 
 RESTART_APP, RESTART_QUERY = Migrate(MigrationMode.RESTART_APP), Migrate(MigrationMode.RESTART_QUERY)
 WORKER, BOUNDARY = Migrate(MigrationMode.WORKER), Migrate(MigrationMode.BOUNDARY)
+DELAYED = Migrate(MigrationMode.WARM_CUT, delay_s=2.0)  # N-Storm+: "2 seconds in our experiments"
 
 # name, paper, what it does, forecaster, scaler, allotter, placer, migrator
 _ALL = (
@@ -132,6 +133,16 @@ _ALL = (
         Shared(),
         TStorm(),
         BOUNDARY,
+    ),
+    Policy(
+        "n-storm-plus",
+        "N-Storm",
+        "as n-storm, but at once, and new places are prepared for 2 s before what moves ends in the old ones",
+        LastValue(),
+        Measured(),
+        Shared(),
+        TStorm(),
+        DELAYED,
     ),
     Policy(
         "even",

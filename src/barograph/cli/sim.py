@@ -3,8 +3,11 @@
     barograph sim --list
     barograph sim wordcount-regular --policy adaptive
     barograph sim my.toml --policy liu --option theta_pct=10 --seed 3 --format json
+    barograph sim recording:largeCluster03
+    barograph sim clusters.json/mine
 
-SCENARIO is the name of one that ships (--list), or a TOML file; docs/simulator.md describes the files and the numbers.
+SCENARIO is the name of one that ships (--list), a TOML file, or a recorded cluster: one that ships, or one of a file as
+barograph plan reads it. docs/simulator.md describes the files, the numbers, and how large a scenario may be.
 The same scenario, policy and seed give the same trace, to the byte; its hash is in the result. Policy ``none`` leaves
 everything as the scenario starts.
 """
@@ -17,6 +20,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from barograph.cli.notes import block
 from barograph.cli.options import parse_options
 from barograph.engines.sim import Result, find, read_calibration, shipped
 from barograph.model import BadInput
@@ -69,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
         wall_s = time.perf_counter() - started
     report = {"policy": args.policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
     report["times_real_time"] = round(found.simulated_s / wall_s, 1)
+    report["notes"] = list(scenario.notes)
     if args.format == "json":
         print(json.dumps(report, indent=2))
     else:
         _table(args.policy, found, wall_s)
+        print("".join(f"{line}\n" for line in block(scenario.notes)), end="")
     return 0
 
 

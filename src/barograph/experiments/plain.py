@@ -19,6 +19,7 @@ from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plain_settings
 from barograph.engines.spark.own_figures import committed, next_job, running_tasks, task_figures
 from barograph.engines.spark.session import await_executors, open_session, real_time
+from barograph.experiments.degradation import degradation, stops_of
 from barograph.experiments.live import LiveLine
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place, open_place
@@ -119,11 +120,12 @@ def _measured(
         truth_by_spark(spark, replay, committed_offsets(checkpoint)), wordcount.counted(spark, str(checkpoint))
     )
     words = settings.lines.words_per_line
-    pause_s = longest(pauses(seen.output, schedule, start_ms, settings.seconds, words))
+    found = pauses(seen.output, schedule, start_ms, settings.seconds, words)
+    degraded = degradation(seen.output, schedule, start_ms, settings.seconds, words, stops_of(found))
     return RunReport(
-        wordcount.NAME, str(settings.load), settings.seconds, due, max(0, left), verdict, pause_s, seen.epochs, (), (),
-        (), sum(seen.output.values()), seen.latency, settings.timeout_s,
-        alone(figures.hosts, figures.cpu_s, place.nodes, settings.seconds), start_ms,
+        wordcount.NAME, str(settings.load), settings.seconds, due, max(0, left), verdict, longest(found),
+        seen.epochs, (), (), (), sum(seen.output.values()), seen.latency, settings.timeout_s,
+        alone(figures.hosts, figures.cpu_s, place.nodes, settings.seconds), start_ms, degraded,
     )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ class RunReport:
     timeout_s: float
     steered: Steered
     start_ms: int
+    degraded_s: dict[int, int] | None  # None: not known
 
     @property
     def late_rows(self) -> int:
@@ -68,6 +69,7 @@ class RunReport:
             },
             "latency_ms": {clock: _latency(self.latency[clock]) for clock in CLOCKS},
             "longest_pause_s": round(self.longest_pause_s, 3),
+            "degraded_s": self.degraded_s,
             "epochs": self.epochs,
             "actions": [
                 {
@@ -94,6 +96,7 @@ class RunReport:
             f"words   due {v.due:,}  counted {v.counted:,}  lost {v.lost:,}  counted twice {v.counted_twice:,}"
             + ("" if v.checksum_ok else "  CHECKSUM DIFFERS"),
             f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
+            f"below   {_degraded(self.degraded_s)}",
         ]
         for clock in CLOCKS:
             found = self.latency[clock].latency()
@@ -123,6 +126,12 @@ class RunReport:
 def _latency(histogram: Histogram) -> dict[str, float] | None:
     found = histogram.latency()
     return None if found is None else {name: round(value, 1) for name, value in asdict(found).items()}
+
+
+def _degraded(found: dict[int, int] | None) -> str:
+    if found is None:
+        return "the output was never undisturbed, so how far it fell below stable is unknown"
+    return "stable output by at least " + ", ".join(f"{pct} %: {seconds} s" for pct, seconds in found.items())
 
 
 def _told(value: float | None, places: int = 1) -> str:

@@ -28,6 +28,7 @@ from barograph.engines.spark.supervise import Restart, Supervised
 from barograph.engines.spark.supervisor import Supervisor
 from barograph.experiments.actions import Action, Blow, plan_of
 from barograph.experiments.blows import strike
+from barograph.experiments.degradation import degradation, stops_of
 from barograph.experiments.journal import Journal
 from barograph.experiments.live import LiveLine
 from barograph.experiments.pauses import longest, pauses
@@ -325,11 +326,15 @@ class _Run:
         restarts = (*self.journal.past.restarts, *(self._restart(r) for r in query.restarts))
         output = self.journal.output
         new = first_time_output(output, restarts, self.start_ms)
-        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, self.settings.lines.words_per_line)
+        words = self.settings.lines.words_per_line
+        found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, words)
         actions = tuple(
             replace(report, gap_s=longest(found, start, end) if report.ok else None)
             for report, (start, end) in self.journal.actions()
         )
+        told = self.steered or self._unsteered(actions)
+        windows = [window for report, window in self.journal.actions() if report.ok]
+        stops = stops_of(found, windows, restarts, told.decisions)
         epochs = self.engine.epochs(self.topology.name)
         strays = {
             f"{i.operator}/{i.index} did not get executor {s.wanted} in epoch {e.epoch}: {s.because}"
@@ -341,7 +346,8 @@ class _Run:
             wordcount.NAME, str(self.settings.load), self.settings.seconds, sum(self.replay.rows()), undrained, verdict,
             longest(found), self.journal.past.epochs + len([e for e in epochs if e.planned_ms > 0]), actions,
             (*self.notes, *sorted(strays)), restarts, sum(output.values()),
-            self.journal.latency, self.settings.timeout_s, self.steered or self._unsteered(actions), self.start_ms,
+            self.journal.latency, self.settings.timeout_s, told, self.start_ms,
+            degradation(new, self.schedule, self.start_ms, self.settings.seconds, words, stops),
         )  # fmt: skip
 
     def _unsteered(self, actions: Sequence[ActionReport]) -> Steered:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from barograph.model import Cycle, Operator, Snapshot
 from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
 from barograph.scale.rest import changed_within
+from barograph.scale.trend import AHEAD_S, growth_within
+
+STEADY = 1.05  # a load that grows by less within AHEAD_S does not grow
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +150,8 @@ class Growth:
         present = operator.parallelism
         if operator.stateful:
             return present, wanted, f"{why}; fewer instances are not worth moving its state"
+        if growth_within(self.history, self.now, topology, operator.name, AHEAD_S) > STEADY:
+            return present, wanted, f"{why}; fewer only while the load does not grow"
         if not self._lasted(topology, operator, self.low_cycles, more=False):
             return present, wanted, f"{why}; fewer only when that lasts {self.low_cycles} cycles"
         self.free_seats += present - allowed

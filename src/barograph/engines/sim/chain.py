@@ -7,8 +7,9 @@ constant of the instance that sends them.
 from itertools import pairwise
 from typing import Any
 
+from barograph.engines.sim.bounds import MOST_OPERATORS
 from barograph.engines.sim.fields import Fields
-from barograph.model.checks import require, require_positive, require_whole
+from barograph.model.checks import require, require_at_most, require_positive, require_whole
 
 
 def chain(t: Fields, topology: Fields) -> Fields:
@@ -22,6 +23,7 @@ def chain(t: Fields, topology: Fields) -> Fields:
     cpu_pct, state_mb = t.number("cpu_pct", 20.0), t.number("state_mb", 1.0)
     t.done()
     require_whole(f"{t.where}: stages", stages, 3)
+    require_at_most(f"{t.where}: stages", stages, MOST_OPERATORS)
     require_positive(f"{t.where}: rate", rate)
     for kind, count in counts.items():
         require_whole(f"{t.where}: {kind}", count, 1)

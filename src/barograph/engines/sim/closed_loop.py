@@ -46,7 +46,7 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
     trace = hashlib.sha256()
     chance = np.random.default_rng([engine.seed, 7])
     last_s = scenario.duration_s - 1e-9
-    reassign_s = scenario.reassign.every_s if scenario.reassign else None
+    reassign_s = scenario.reassign.first_s if scenario.reassign else None
     _decide(engine, decider, trace, keep)
     engine.start()
     cycle = 1
@@ -117,4 +117,4 @@ def _reassigned(engine: Simulator, wish: Reassign, chance: np.random.Generator) 
         if targets:
             moves[instance] = targets[chance.integers(len(targets))]
             free[moves[instance]] -= 1
-    return Plan(Placement(moves), mode=wish.mode)
+    return Plan(Placement(moves), mode=wish.mode, delay_s=wish.delay_s)

@@ -114,7 +114,7 @@ class Grain(Protocol):
         ...
 
     def abandon(self, topology: int, now_s: float) -> float:
-        """Rows in flight and rows that are due and not read are given up: sources go on with what falls due from now on.
+        """Give up rows in flight and rows that are due and not read: sources go on with what falls due from now on.
 
         Answers how many rows at the sinks those stand for.
         """

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from barograph.engines.degraded import degraded_s
+from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
 
 if TYPE_CHECKING:
     from barograph.engines.sim.engine import Simulator
-
-DEGRADED_PCT = (20, 40, 60, 80, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class TopologyResult:
     replayed_rows: float
     unread_rows: float
     stopped_s: float
-    degraded_s: dict[int, int]
+    degraded_s: dict[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 round(ledger.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
-                degraded_s(ledger.completed_by_second[t], int(now_s)),
+                _degraded_s(engine, t),
             )
         )
     return Result(
@@ -183,8 +183,13 @@ def _rows_at_sinks(engine: "Simulator", t: int) -> float:
     return float(np.average(gain, weights=weights)) or 1.0
 
 
-def degraded_s(by_second: dict[int, float], seconds: int) -> dict[int, int]:
-    """migration.md: seconds in which throughput is at least x % below stable, which is the median second."""
-    series = np.array([by_second.get(s, 0.0) for s in range(seconds)])
-    stable = float(np.median(series)) if seconds else 0.0
-    return {x: int(np.count_nonzero(series <= stable * (1 - x / 100) + 1e-9)) if stable else 0 for x in DEGRADED_PCT}
+def _degraded_s(engine: "Simulator", t: int) -> dict[int, int] | None:
+    seconds = int(engine.now_s + 1e-9)
+    out = engine.ledger.output_by_second[t]
+    due = np.zeros(seconds)
+    for part in engine.layout.operators:
+        if part.topology == t and part.work.load is not None:
+            times = DueTimes(part.work.load, [1.0], engine.scenario.duration_s)
+            counts = np.array([times.count(float(s)) for s in range(seconds + 1)])
+            due += np.diff(counts) * engine.layout.gain[part.index]
+    return degraded_s([out.get(s, 0.0) for s in range(seconds)], due.tolist(), engine.ledger.stops[t])

@@ -8,6 +8,7 @@ is a running sum and a running maximum. A row that starts within a step is serve
 Backlog stays at the source: an instance that has no room left for what a row would send waits with that row.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ from barograph.engines.sim.route import Route, Sent
 
 _ARRIVE, _DUE, _READ, _WORK = range(4)
 _NOISE = 1 << 16
+_MOST_UNREAD = 4_000_000  # moments of rows that are kept apart when a run ends
 
 
 class _Place:
@@ -356,15 +358,24 @@ class RowGrain:
         for part in self._parts(topology):
             place, gain = self._places[part.index], self._layout.gain[part.index]
             if part.is_source:
-                count = place.seen - place.read
-                of = np.repeat(np.arange(part.n), count)
-                k = np.arange(of.size) - (np.cumsum(count) - count)[of] + place.read[of]
-                due = self._due[part.index].due_s(of, k)
+                due, rows = self._unread(part, place)
             else:
                 due = self._queue(place)[0][_DUE] if place.inbox else place.rows[_DUE]
+                rows = np.ones(due.size)
             ages.append(np.maximum(now_s - due, 0.0))
-            weights.append(np.full(due.size, gain))
+            weights.append(gain * rows)
         return np.concatenate(ages), np.concatenate(weights)
+
+    def _unread(self, part: OperatorPart, place: _Place) -> tuple[Floats, Floats]:
+        """When the rows that a source has not read fell due. A huge backlog is told in groups of consecutive rows, each
+        by the moment of its middle row and how many rows it has."""
+        count = place.seen - place.read
+        together = max(1, math.ceil(count.sum() / _MOST_UNREAD))
+        groups = -(-count // together)
+        of = np.repeat(np.arange(part.n), groups)
+        first = (np.arange(of.size) - (np.cumsum(groups) - groups)[of]) * together
+        rows = np.minimum(together, count[of] - first)
+        return self._due[part.index].due_s(of, place.read[of] + first + (rows - 1) / 2), rows
 
     def unaccounted(self, now_s: float) -> float:
         missing = 0

@@ -6,6 +6,7 @@ Values only; ``read.py`` makes them from TOML.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barograph.engines.sim.sync import Sync
 from barograph.model import MigrationMode, Node, Topology
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.model.load import Load
@@ -88,14 +89,21 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Reassign:
-    """migration.md: every so often so many instances, drawn at random, go to another worker."""
+    """migration.md: from first_s on, every so often so many instances, drawn at random, go to another worker.
+
+    delay_s: of a warm-cut, see ``Plan.delay_s``.
+    """
 
     every_s: float
     instances: int
     mode: MigrationMode
+    first_s: float
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive("reassign.every_s", self.every_s)
+        require_number("reassign.first_s", self.first_s)
+        require_number("reassign.delay_s", self.delay_s)
         require_whole("reassign.instances", self.instances, 1)
 
 
@@ -106,6 +114,8 @@ class Scenario:
     calibration: constants of the simulator that differ on the system simulated, by their names in ``Calibration``.
     moves_fail_rows: whether a move that replaces workers begins at once and fails rows, as Storm's moves do: those in
     flight, and those that fall due in it.
+    sync: the cycles in which nodes and workers ask for a new placement; None: it is pushed to them.
+    notes: what was odd in the recorded cluster it was made from, and how that is treated.
     """
 
     name: str
@@ -124,4 +134,6 @@ class Scenario:
     moves_fail_rows: bool = False
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
+    sync: Sync | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -106,7 +106,9 @@ class SparkEngine(Eyes):
 
     def _apply(self, plan: Plan) -> Outcome:
         if plan.mode is MigrationMode.WARM_CUT:
-            self._warm(plan)
+            ordered_at = self._now()
+            if self._warm(plan):
+                time.sleep(max(0.0, plan.delay_s - (self._now() - ordered_at)))
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
@@ -119,11 +121,13 @@ class SparkEngine(Eyes):
             resting = self.gates.resting
             rests = resting if plan.rests is None else frozenset(plan.rests)
             done += self.gates.rest(resting | rests)
-            cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
+            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
+            # A change for which no worker is replaced, such as one instance more without a place, takes a cut.
+            at_once = plan.mode in _CUTS or (plan.mode is MigrationMode.WORKER and not leaving)
+            cut = set(plan.cuts) | (set(orders) if at_once else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
-            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
             cut -= set(turns)
             first = self._first(cut, now)
@@ -195,25 +199,26 @@ class SparkEngine(Eyes):
             if i.topology == topology and i in now.placement and now.placement[i] != slot
         }
 
-    def _warm(self, plan: Plan) -> None:
-        """Let the targets of moves read what comes to them, before anything stops."""
+    def _warm(self, plan: Plan) -> bool:
+        """Let the targets of moves read what comes to them, before anything stops. False: nothing moves."""
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             if refusals(plan, now):
-                return
+                return False
             executors = self._executors()
             moves = {t.name: self._moves(t.name, now, plan.placement) for t in now.topologies}
         for topology, moved in moves.items():
             if moved:
                 self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
+        return any(moves.values())
 
     def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
-        """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
-        found = set()
+        """Executors whose instances change: those that an instance leaves, also for good, and those that get one."""
+        found: set[Slot | None] = set()
         for topology in orders:
-            for instance, slot in self._moves(topology, now, self._standing.placement(topology)).items():
-                found |= {slot, now.placement[instance]}
+            before, after = now.placement.of_topology(topology), self._standing.placement(topology)
+            found |= {slot for move in before.moves_to(after) for slot in (move.source, move.target)}
         return {executor for executor, slot in self._slots.items() if slot in found}
 
     def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
