@@ -166,8 +166,8 @@ def empty_nodes(state: Kinds) -> int:
 def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
     """For each worker of node n the first other node, by rising remainder, with strictly more left than it holds.
 
-    The nodes are put in order once, by the remainders before anything is reserved (Algorithm 3, line 3); whether a worker
-    fits is asked of what is left after the other worker's reservation (lines 7 and 8).
+    The nodes are put in order once, by the remainders before anything is reserved (Algorithm 3, line 3); whether a
+    worker fits is asked of what is left after the other worker's reservation (lines 7 and 8).
     """
     found: dict[int, int] = {}
     room = state.capacity[others] - state.held[SL][others] - state.held[SF][others]
