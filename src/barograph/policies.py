@@ -221,7 +221,7 @@ _ALL = (
     Policy(
         "fixed-equal",
         "Liu et al., baseline",
-        "as fixed, each operator at what adaptive allotted to it in total",
+        "as fixed, each operator at what another policy (learns_from) allotted to it in total",
         LastValue(),
         Fixed(),
         Shared(),

@@ -11,7 +11,7 @@ time, cs the spread of costs, ca that of gaps between arrivals.
 import numpy as np
 
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import Appetite
+from barograph.engines.sim.cpu import Appetite, Pace
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout
@@ -41,6 +41,7 @@ class FlowGrain:
         self._sent, self._done = np.zeros(operators), np.zeros(operators)
         self._sent_committed, self._done_committed = np.zeros(operators), np.zeros(operators)
         self._skipped, self._skipped_committed = np.zeros(operators), np.zeros(operators)
+        self._given_up = np.zeros(operators)
         self._waiting, self._read, self._committed = np.zeros(n), np.zeros(n), np.zeros(n)
         self._ended: list[tuple[Ints, Floats, Floats]] = []
         self._n_of = [o.n for o in layout.operators]
@@ -132,7 +133,7 @@ class FlowGrain:
         self,
         from_s: float,
         to_s: float,
-        speed: Floats,
+        pace: Pace,
         reading: list[bool],
         running: list[bool],
         tally: Tally,
@@ -140,7 +141,8 @@ class FlowGrain:
         dt = to_s - from_s
         order, n = self._order, self._order.size
         runs = np.array(running)[self._topology]
-        speed = np.where(runs, speed[order], 0.0)
+        speed = np.where(runs, pace.speed[order], 0.0)
+        wake = np.zeros(n) if pace.wait_s is None else pace.wait_s[order]
         rate = speed * self._clock / self._unit_s  # rows a second each could do
         able = rate * dt
         waited = self._waiting
@@ -173,7 +175,7 @@ class FlowGrain:
             executed[at] = x
             if level.has_sources:
                 self._read_on(level, x, able[at], from_s, to_s, owed, ages)
-            self._delay(level, x, arrived[at], waited[at], left, rate, hold, ages)
+            self._delay(level, x, arrived[at], waited[at], left, rate, hold, wake, ages)
             waiting[at] = left
             if level.target.size:
                 contribution = level.spread(x)
@@ -231,6 +233,7 @@ class FlowGrain:
         left: Floats,
         rate: Floats,
         hold: Floats,
+        wake: Floats,
         ages: Floats,
     ) -> None:
         """Turn what came in with its age into what goes out: divide by rows that came, add the time spent here."""
@@ -244,7 +247,7 @@ class FlowGrain:
         u = np.minimum(load, 0.98)
         chance = u / (1.0 - u) * 0.5 * (self._burst[at] + self._spread2[at]) * serve
         chance = np.where(source, 0.5 * u * self._spread2[at] * serve, np.minimum(chance, hold[at] * serve))
-        spent = np.maximum(queue, chance) + serve
+        spent = np.maximum(queue, chance + np.where(source, 0.0, wake[at])) + serve
         came = np.where(source, x, arrived)
         with np.errstate(divide="ignore", invalid="ignore"):
             age = np.where(came > 0, ages[:, at] / came, self._last_age(at))
@@ -337,6 +340,23 @@ class FlowGrain:
         self._done[operators] = self._done_committed[operators]
         self._skipped[operators] = self._skipped_committed[operators]
 
+    def abandon(self, topology: int, now_s: float) -> float:
+        mine = self._topology == topology
+        self._due_before = self._due(now_s)
+        self._waiting[self._reader] = self._due_before - self._read[self._reader]
+        rows = np.where(mine, self._waiting, 0.0)
+        sources = mine & self._is_source
+        self._read[sources] += rows[sources]
+        self._waiting[mine] = 0.0
+        self._given_up += np.bincount(self._operator, weights=rows, minlength=self._given_up.size)
+        return float((rows * np.array(self._layout.gain)[self._operator]).sum())
+
+    def read_rows(self) -> Floats:
+        read = np.bincount(self._operator, weights=self._read, minlength=self._given_up.size)
+        source = np.array([o.is_source for o in self._layout.operators])
+        found: Floats = np.where(source, read - self._given_up, 0.0)
+        return found
+
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:
         """A source's backlog in a hundred slices, and what is in flight at the age its operator last saw."""
         gain = np.array(self._layout.gain)[self._operator]
@@ -357,7 +377,8 @@ class FlowGrain:
         held = np.bincount(self._operator, weights=self._waiting, minlength=self._done.size)
         read = np.bincount(self._operator, weights=self._read, minlength=self._done.size)
         source = np.array([o.is_source for o in self._layout.operators])
-        missing = np.where(source, np.abs(self._done + self._skipped - read), np.abs(self._sent - self._done - held))
+        ended = self._done + self._given_up
+        missing = np.where(source, np.abs(ended + self._skipped - read), np.abs(self._sent - ended - held))
         scale = np.maximum(1.0, np.maximum(self._sent, self._done))
         late = float(np.abs(self._due(now_s) - self._due_before).sum())
         return float(missing[missing > 1e-6 * scale].sum()) + (late if late > 1e-3 else 0.0)

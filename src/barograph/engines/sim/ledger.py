@@ -37,6 +37,7 @@ class Ledger:
         self.open = Ended.empty(topologies, timeout_s)
         self.total = Ended.empty(topologies, timeout_s)
         self.replayed_rows = [0.0] * topologies
+        self.failed_rows = [0.0] * topologies
         self.stopped_s = [0.0] * topologies
         self.stalls = [0] * topologies
         self.output_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
