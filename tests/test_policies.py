@@ -88,8 +88,8 @@ def test_an_option_without_a_default_takes_numbers() -> None:
 def test_baselines_take_their_shares_from_another_run() -> None:
     topology = chain(Operator("s", 1, source=True))
     run = [
-        remembered(seen(topology, {"s": work(rows)}), Demand((OperatorDemand("t", "s", 1, (share,)),)))
-        for rows, share in ((1000, 20.0), (4000, 60.0))
+        remembered(seen(topology, {"s": work(rows)}, at_s=at_s), Demand((OperatorDemand("t", "s", 1, (share,)),)))
+        for at_s, rows, share in ((10.0, 1000, 20.0), (20.0, 4000, 60.0), (30.0, 2500, 90.0))
     ]
     shares = {name: learned(named(name), run).scaler for name in ("fixed-mean", "fixed-peak", "fixed-equal")}
     assert shares == {
@@ -97,6 +97,9 @@ def test_baselines_take_their_shares_from_another_run() -> None:
         "fixed-peak": Fixed({("t", "s"): 40.0}),
         "fixed-equal": Fixed({("t", "s"): 40.0}),
     }
+    assert with_options(named("fixed-equal"), {"learns_from": "liu"}).learns_from == "liu"
+    with pytest.raises(BadInput, match="liu has no option 'learns_from'"):
+        with_options(named("liu"), {"learns_from": "adaptive"})
     with pytest.raises(BadInput, match="liu takes nothing"):
         learned(named("liu"), run)
     with pytest.raises(BadInput, match="at least one cycle"):

@@ -117,7 +117,7 @@ _ALL = (
     Policy(
         "online",
         "Aniello et al.",
-        "placed by measured traffic, pair by pair, within load bounds",
+        "starts as even; then by measured traffic, where that saves over 10 % between nodes or a node is overloaded",
         LastValue(),
         Measured(),
         Shared(),
@@ -221,7 +221,7 @@ _ALL = (
     Policy(
         "fixed-equal",
         "Liu et al., baseline",
-        "as fixed, each operator at what adaptive allotted to it in total",
+        "as fixed, each operator at what another policy (learns_from) allotted to it in total",
         LastValue(),
         Fixed(),
         Shared(),

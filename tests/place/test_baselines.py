@@ -1,12 +1,26 @@
 """R-Storm and T-Storm on the worked numbers of baselines.md."""
 
+from dataclasses import replace
+
 import pytest
 
-from barograph.model import Demand, Edge, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
+from barograph.model import (
+    Demand,
+    Edge,
+    Instance,
+    Node,
+    Operator,
+    OperatorDemand,
+    Placement,
+    Plan,
+    Slot,
+    Snapshot,
+    Topology,
+)
 from barograph.place.measure import traffic_between
 from barograph.place.r_storm import RStorm
 from barograph.place.t_storm import TStorm
-from tests.cycles import workers_on
+from tests.cycles import remembered, workers_on
 from tests.place.worked import ALL, farm, six, world
 
 
@@ -116,3 +130,26 @@ def test_t_storm_with_a_large_gamma_uses_fewer_nodes() -> None:
     now, demand = world({"s": 1, "a": 1, "b": 1}, {("s", "a"): [[5.0]], ("a", "b"): [[5.0]]}, farm(2), 2)
     used = [len({s.node for s in TStorm(g)((), now, demand, ALL).placement.slots.values()}) for g in (1.0, 2.0)]
     assert used == [2, 1]
+
+
+def test_t_storm_computes_a_schedule_when_traffic_is_first_known_and_then_every_300_s() -> None:
+    now, demand = six(farm(2, slots=2), 2)
+    unseen = replace(now, traffic=())
+    history = [remembered(unseen, plan=Plan(reasons=TStorm()((), unseen, Demand(()), ALL).reasons))]
+    start = Placement({i: Slot("n1" if i.operator == "s" else "n2") for i in now.topologies[0].instances()})
+    computed = []
+    for at_s in (10, 20, 300, 310, 320, 610):
+        seen = replace(now, at_s=at_s, placement=start)
+        decision = TStorm()(history, seen, demand, ALL)
+        history.append(remembered(seen, plan=Plan(reasons=decision.reasons)))
+        computed += [at_s] if decision.placement != start else []
+    assert computed == [10, 310, 610]
+
+
+def test_t_storm_places_at_once_what_has_no_place() -> None:
+    now, demand = six(farm(2, slots=2), 2)
+    first = TStorm()((), now, demand, ALL)
+    history = [remembered(now, plan=Plan(reasons=first.reasons))]
+    lost = Placement({i: s for i, s in first.placement.slots.items() if s.node == "n1"})
+    again = TStorm()(history, replace(now, at_s=10, placement=lost), demand, ALL)
+    assert len(again.placement) == 6

@@ -41,6 +41,7 @@ class Calibration:
     in_flight_s: float
     in_flight_min_rows: float
     contention_loss: float
+    slice_s: float
 
 
 _KEYS = {
@@ -58,7 +59,9 @@ _KEYS = {
     "in_flight_s": "buffer.in_flight_s",
     "in_flight_min_rows": "buffer.in_flight_min_rows",
     "contention_loss": "cpu.contention_loss",
+    "slice_s": "cpu.slice_s",
 }
+CONSTANT_NAMES = frozenset(_KEYS)
 _HOPS = ("same_worker", "same_node", "other_node")
 _HOP_KEYS = ("delay_ms", "send_us", "receive_us")
 _POSITIVE = {"epoch.state_load_mb_per_s", "restart.repartition_mb_per_s", "buffer.in_flight_min_rows"}

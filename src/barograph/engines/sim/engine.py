@@ -14,7 +14,7 @@ from barograph.engines.check import refusals
 from barograph.engines.sim.bounds import require_bounds, require_rows
 from barograph.engines.sim.calibration import Calibration, read_calibration
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
-from barograph.engines.sim.cpu import speeds
+from barograph.engines.sim.cpu import pace
 from barograph.engines.sim.flows import FlowGrain
 from barograph.engines.sim.grain import Ended, Grain, Tally
 from barograph.engines.sim.layout import Floats, Layout
@@ -43,7 +43,7 @@ class Simulator:
         self.grain_name = grain or scenario.grain
         require_bounds(scenario, scenario.name)
         require_rows(scenario, self.grain_name, scenario.name)
-        self.calibration = calibration or read_calibration()
+        self.calibration = replace(calibration or read_calibration(), **scenario.calibration)  # type: ignore[arg-type]  # numbers by their names
         self.seed = seed
         self.now_s = 0.0
         self.version = 0
@@ -67,7 +67,7 @@ class Simulator:
         )
         self.layout = self._laid_out(self._first_placement())
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
-        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
+        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
@@ -155,8 +155,9 @@ class Simulator:
         reading = [life.phase is Phase.RUNNING for life in self.lives]
         running = [life.phase in (Phase.RUNNING, Phase.DRAINING) for life in self.lives]
         wanted = self.grain.wanted(to_s - self.now_s)
-        speed = speeds(self._limit, wanted, self.layout.node_of, self._capacity, self.calibration.contention_loss)
-        completed = self.grain.step(self.now_s, to_s, speed, reading, running, self.tally)
+        loss, slice_s = self.calibration.contention_loss, self.calibration.slice_s
+        found = pace(self._limit, wanted, self.layout.node_of, self._capacity, loss, slice_s)
+        completed = self.grain.step(self.now_s, to_s, found, reading, running, self.tally)
         self.ledger.passed(self.now_s, to_s, completed, self.lives)
         self.now_s = to_s
         for t, life in enumerate(self.lives):
@@ -221,6 +222,9 @@ class Simulator:
         for name, change in found.items():
             t = self.number[name]
             life = self.lives[t]
+            if self._fails_rows(mode):
+                life.fail(change, self.now_s + self._pause_s(t, change))
+                continue
             if mode is MigrationMode.BOUNDARY and self.scenario.sync is None:
                 life.keep_for_boundary(change)
                 continue
@@ -240,6 +244,9 @@ class Simulator:
         if any(c.parallelism for c in found.values()):
             slots |= set(self.workers)
         return heard(self.scenario.sync, slots, self._chance)
+
+    def _fails_rows(self, mode: MigrationMode) -> bool:
+        return self.scenario.moves_fail_rows and mode is MigrationMode.WORKER
 
     def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
         """Executors whose instances change are replaced; who else has an instance there stops with them."""
@@ -292,6 +299,8 @@ class Simulator:
         """The epochs of these topologies end, their changes hold, and they go on."""
         changed = False
         for t, change in committed.items():
+            if self.started and self._fails_rows(change.mode):
+                self.ledger.failed_rows[t] += self.grain.abandon(t, self.now_s)
             self.grain.commit(t)
             self.ledger.committed(t)
             self.lives[t].begin(self.now_s)

@@ -10,6 +10,8 @@ from barograph.engines.sim.grain import Ended
 from barograph.engines.sim.latency import Times
 from barograph.engines.sim.layout import Floats, Layout
 from barograph.engines.sim.life import Life, Phase
+from barograph.engines.sim.result import CycleResult, cycle_result
+from barograph.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class Ledger:
         self.open = Ended.empty(topologies, timeout_s)
         self.total = Ended.empty(topologies, timeout_s)
         self.replayed_rows = [0.0] * topologies
+        self.failed_rows = [0.0] * topologies
         self.stopped_s = [0.0] * topologies
         self.stalls = [0] * topologies
         self.output_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
@@ -56,6 +59,8 @@ class Ledger:
         self.sent_rows = 0.0
         self.between_workers_rows = 0.0
         self.between_nodes_rows = 0.0
+        self.over_time: list[CycleResult] = []
+        self._between_nodes_before = 0.0
         self._settled_s = 0.0
         self._held = Held()
 
@@ -72,6 +77,11 @@ class Ledger:
             self.nodes_max = max(self.nodes_max, before.nodes)
             self.workers_max = max(self.workers_max, before.workers)
         self._settled_s, self._held = now_s, held
+
+    def saw(self, seen: Snapshot) -> None:
+        """A cycle is over."""
+        self.over_time.append(cycle_result(seen, self.between_nodes_rows - self._between_nodes_before))
+        self._between_nodes_before = self.between_nodes_rows
 
     def sent(self, layout: Layout, traffic: list[Floats]) -> None:
         """Rows that went between instances while this layout held; traffic as in a Tally."""

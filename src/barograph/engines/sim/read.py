@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds, require_turns
+from barograph.engines.sim.calibration import CONSTANT_NAMES
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields, parse_toml
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
@@ -55,9 +56,13 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         "page": top.take("page", str, ""),
         "grain": top.take("grain", str, "rows"),
         "enforce": top.take("enforce", bool, True),
+        "send_thread_s": top.number("send_thread_us", 0.0) / 1e6,
+        "moves_fail_rows": top.take("moves_fail_rows", bool, False),
+        "calibration": _constants(where, top.take("calibration", dict, {})),
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
+    require_number(f"{where}: send_thread_us", found["send_thread_s"])
     for name, default in (
         ("duration_s", MISSING),
         ("cycle_s", 10.0),
@@ -78,6 +83,13 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     top.done()
     require_bounds(scenario, where)
     return scenario
+
+
+def _constants(where: str, table: Mapping[str, Any]) -> dict[str, float]:
+    for name, value in table.items():
+        require(name in CONSTANT_NAMES, f"{where}: calibration: unknown constant {name!r}")
+        require_positive(f"{where}: calibration: {name}", value)
+    return {name: float(value) for name, value in table.items()}
 
 
 def _nodes(t: Fields) -> list[Node]:
@@ -183,6 +195,7 @@ def _operator(t: Fields) -> tuple[Operator, Work]:
         spread=t.number("spread", 0.0),
         load=None if load is None else t.made(Load.parse, text=load),
         imbalance=t.number("imbalance", 0.0),
+        live=t.take("live", bool, False),
     )
     t.done()
     return operator, work

@@ -1,6 +1,6 @@
 """What a run comes to, as numbers. docs/simulator.md says what each one means."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import numpy as np
 from barograph.engines.degraded import degraded_s
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
+from barograph.model import Latency, Snapshot
 
 if TYPE_CHECKING:
     from barograph.engines.sim.engine import Simulator
@@ -34,7 +35,9 @@ class TopologyResult:
     from_read_ms: CompleteTime
     completed_rows: float
     throughput_rows_per_s: float
+    source_rows_per_s: float
     late_rows: float
+    failed_rows: float
     replayed_rows: float
     unread_rows: float
     stopped_s: float
@@ -49,6 +52,17 @@ class TrafficResult:
     inter_worker_rows_per_s: float
     inter_node_share: float
     inter_worker_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """One cycle of a run, all topologies together. Mean times are None where no row ended."""
+
+    at_s: float
+    completed_rows: float
+    complete_time_ms: float | None
+    from_read_ms: float | None
+    inter_node_rows_per_s: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +93,10 @@ class Result:
     from_read_ms: CompleteTime
     completed_rows: float
     throughput_rows_per_s: float
+    source_rows_per_s: float
     late_rows: float
     lost_rows: float
+    failed_rows: float
     replayed_rows: float
     cpu_reserved_s: float
     cpu_limit_s: float
@@ -98,6 +114,7 @@ class Result:
     refused: int
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
+    over_time: tuple[CycleResult, ...] = ()
     operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
@@ -123,7 +140,9 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 CompleteTime.of(read),
                 round(completed, 3),
                 round(completed / now_s, 3),
+                round(completed / _rows_at_sinks(engine, t) / now_s, 3),
                 round(due.late, 3),
+                round(ledger.failed_rows[t], 3),
                 round(ledger.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
@@ -140,8 +159,10 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         from_read_ms=CompleteTime.of(all_read),
         completed_rows=round(all_read.count, 3),
         throughput_rows_per_s=round(all_read.count / now_s, 3),
+        source_rows_per_s=round(sum(t.source_rows_per_s for t in topologies), 3),
         late_rows=round(all_due.late, 3),
         lost_rows=round(engine.grain.unaccounted(now_s), 3),
+        failed_rows=round(sum(ledger.failed_rows), 3),
         replayed_rows=round(sum(ledger.replayed_rows), 3),
         cpu_reserved_s=round(ledger.cpu_reserved_s, 3),
         cpu_limit_s=round(ledger.cpu_limit_s, 3),
@@ -164,7 +185,36 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         refused=ledger.refused,
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
+        over_time=tuple(ledger.over_time),
     )
+
+
+def cycle_result(seen: Snapshot, between_nodes_rows: float) -> CycleResult:
+    """What was seen of a cycle. between_nodes_rows: of this cycle."""
+    ended = [t for t in seen.topology_metrics if t.completed_rows]
+    rows = sum(t.completed_rows for t in ended)
+
+    def mean_ms(times: Iterable[Latency | None]) -> float | None:
+        total = sum(t.completed_rows * x.mean for t, x in zip(ended, times, strict=True) if x is not None)
+        return round(total / rows, 3) if rows else None
+
+    return CycleResult(
+        at_s=round(seen.at_s, 3),
+        completed_rows=round(rows, 3),
+        complete_time_ms=mean_ms(t.latency_due for t in ended),
+        from_read_ms=mean_ms(t.latency_read for t in ended),
+        inter_node_rows_per_s=round(between_nodes_rows / seen.cycle_s, 3),
+    )
+
+
+def _rows_at_sinks(engine: "Simulator", t: int) -> float:
+    """How many rows at the sinks one row of the topology's sources stands for, on the mean of what they read."""
+    layout = engine.layout
+    mine = [part.index for part in layout.operators if part.topology == t and part.is_source]
+    read = engine.grain.read_rows()[mine]
+    gain = np.array(layout.gain)[mine]
+    weights = read if read.sum() > 0 else np.ones(len(mine))
+    return float(np.average(gain, weights=weights)) or 1.0
 
 
 def _degraded_s(engine: "Simulator", t: int) -> dict[int, int] | None:
