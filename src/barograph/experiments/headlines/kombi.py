@@ -10,7 +10,15 @@ from itertools import pairwise
 from math import inf
 
 from barograph.engines.sim import OperatorSeries, Result
-from barograph.experiments.headlines.headline import Case, Headline, Paper, holds, within, within_points
+from barograph.experiments.headlines.headline import (
+    Case,
+    Headline,
+    Paper,
+    holds,
+    within,
+    within_factor,
+    within_points,
+)
 
 WINDOW_S, SAMPLE_S = 60.0, 10.0
 RAMP_S, HIGH_S, FALL_S = 480.0, 1080.0, 1680.0  # of the 3-step stream
@@ -32,8 +40,7 @@ def _cases() -> Iterator[Case]:
             yield Case(f"{stream} {configuration} storm", scenario, "even", {"declared_first": True})
             yield Case(f"{stream} {configuration} autoscale", scenario, "autoscale")
         yield Case(f"{stream} ours", f"autoscale-{stream}/conf-min", "adaptive")
-    # what is left of a missed headline when a change costs a cut, and not new workers
-    yield Case("3-step conf-expt cut", "autoscale-3-step/conf-expt", "autoscale", {"mode": "cut"})
+    yield Case("3-step conf-expt live", "autoscale-3-step/conf-expt-live", "autoscale")
 
 
 def judge(results: Results) -> Sequence[Headline]:
@@ -82,10 +89,10 @@ def _expert(results: Results) -> Iterator[Headline]:
     for what, saved in _saved(storm, autoscale).items():
         yield within_points(f"3-step ConfExpt: {what} that AUTOSCALE saves", 37.5, saved)
     yield _same_throughput("3-step ConfExpt", storm, autoscale)
-    times = {"Storm": storm.complete_time_ms.p50, "AUTOSCALE": autoscale.complete_time_ms.p50}
-    met = times["AUTOSCALE"] <= 2 * times["Storm"]
-    told = ", ".join(f"{who} {ms:,.0f} ms" for who, ms in times.items())
-    yield holds("3-step ConfExpt: median latency", "equivalent", told, met, because=_why_slow(results))
+    live, stated_ms = results["3-step conf-expt live"].complete_time_ms.p50, storm.complete_time_ms.p50
+    what = "3-step ConfExpt: median latency beside Storm's"
+    yield within_factor(what, stated_ms, autoscale.complete_time_ms.p50, because=_why_slow(results))
+    yield within_factor("the same, if a spout that stands still makes no rows", stated_ms, live)
     stated, most = "three supervisors, then one", f"{autoscale.nodes_max}, then {autoscale.nodes_min}"
     because = (
         "eight sinks and the rest declare 680 % of CPU, and R-Storm's limit of 200 % is hard here: a machine holds two "
@@ -97,15 +104,15 @@ def _expert(results: Results) -> Iterator[Headline]:
 
 
 def _why_slow(results: Results) -> str:
-    autoscale, cut = results["3-step conf-expt autoscale"], results["3-step conf-expt cut"]
+    autoscale, live = results["3-step conf-expt autoscale"], results["3-step conf-expt live"]
     changes, stopped_s = autoscale.reconfigurations, autoscale.topologies[0].stopped_s
     served = max(_sink(autoscale, "3-step").arrived_rows_per_s)
     return (
         f"{changes} changes stop the topology for {stopped_s:.0f} s in all, rows fall due meanwhile, and what waits is "
-        f"worked off slowly: eight sinks got {served:.0f} rows a second at most, because R-Storm put two of them beside "
-        f"source and intermediate on one dual-core machine, against 80 that fall due. With the same decisions and "
-        f"changes that cost a cut the median is {cut.complete_time_ms.p50:.0f} ms and {cut.late_rows:,.0f} rows are "
-        "late. The paper does not say how long a change stopped its topology, nor whether its spout caught up"
+        f"worked off slowly: eight sinks got {served:.0f} rows a second at most, against 80 that fall due, because "
+        "R-Storm put two of them beside source and intermediate on one dual-core machine. The paper does not say what "
+        "its spout did about the time that it stood still; if it made no rows for it, the median is "
+        f"{live.complete_time_ms.p50:.0f} ms and {live.late_rows:,.0f} rows are late"
     )
 
 
