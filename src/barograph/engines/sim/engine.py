@@ -12,7 +12,7 @@ import numpy as np
 
 from barograph.engines.check import refusals
 from barograph.engines.sim.bounds import require_bounds, require_rows
-from barograph.engines.sim.calibration import Calibration, read_calibration
+from barograph.engines.sim.calibration import Calibration, read_calibration, with_constants
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
 from barograph.engines.sim.cpu import pace
 from barograph.engines.sim.flows import FlowGrain
@@ -43,7 +43,7 @@ class Simulator:
         self.grain_name = grain or scenario.grain
         require_bounds(scenario, scenario.name)
         require_rows(scenario, self.grain_name, scenario.name)
-        self.calibration = replace(calibration or read_calibration(), **scenario.calibration)
+        self.calibration = with_constants(calibration or read_calibration(), scenario.calibration)
         self.seed = seed
         self.now_s = 0.0
         self.version = 0
