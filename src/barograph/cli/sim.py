@@ -95,7 +95,7 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
         ("replayed rows", f"{found.replayed_rows:,.0f}"),
         ("CPU reserved, s", f"{found.cpu_reserved_s:,.0f} (limit {found.cpu_limit_s:,.0f})"),
         ("CPU used, s", f"{found.cpu_used_s:,.0f}"),
-        ("nodes", f"mean {found.nodes_mean:.2f}  max {found.nodes_max}"),
+        ("nodes", f"mean {found.nodes_mean:.2f}  min {found.nodes_min}  max {found.nodes_max}"),
         ("moves", f"{found.moves} in {found.reconfigurations} reconfigurations"),
         ("decisions", f"{found.decisions}, {found.refused} refused"),
         ("simulated", f"{found.simulated_s:,.0f} s in {wall_s:.1f} s, {speed:,.0f} times real time"),

@@ -103,6 +103,7 @@ class Result:
     cpu_used_s: float
     memory_reserved_mb: float
     nodes_mean: float
+    nodes_min: int
     nodes_max: int
     workers_mean: float
     workers_max: int
@@ -168,6 +169,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         cpu_used_s=round(ledger.cpu_used_s, 3),
         memory_reserved_mb=round(ledger.memory_mb_s / now_s, 3),
         nodes_mean=round(ledger.node_s / now_s, 3),
+        nodes_min=ledger.nodes_min or 0,
         nodes_max=ledger.nodes_max,
         workers_mean=round(ledger.worker_s / now_s, 3),
         workers_max=ledger.workers_max,
