@@ -89,6 +89,7 @@ def _constants(where: str, table: Mapping[str, Any]) -> dict[str, float]:
     for name, value in table.items():
         require(name in CONSTANT_NAMES, f"{where}: calibration: unknown constant {name!r}")
         require_positive(f"{where}: calibration: {name}", value)
+        require(name != "contention_loss" or value < 1, f"{where}: calibration: contention_loss must be below 1")
     return {name: float(value) for name, value in table.items()}
 
 
