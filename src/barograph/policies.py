@@ -16,7 +16,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.isolated import isolated
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.stay import stay
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
@@ -67,12 +67,12 @@ _ALL = (
     Policy(
         "autoscale",
         "Kombi et al.",
-        "preventive parallelism by local and global activity; placed by r-storm",
+        "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
         NextWindow(),
         Parallelism(),
         Shared(),
-        r_storm,
-        RESTART_APP,
+        RStorm(one_per_worker=True, anew_on_rescale=True),
+        WORKER,  # it "implements the IScheduler interface", so supervisors replace the workers that change
     ),
     Policy(
         "true-rate",
@@ -81,7 +81,7 @@ _ALL = (
         LastValue(),
         TrueRate(),
         Shared(),
-        r_storm,
+        RStorm(),
         RESTART_QUERY,
     ),
     Policy(
@@ -117,7 +117,7 @@ _ALL = (
     Policy(
         "online",
         "Aniello et al.",
-        "placed by measured traffic, pair by pair, within load bounds",
+        "starts as even; then by measured traffic, where that saves over 10 % between nodes or a node is overloaded",
         LastValue(),
         Measured(),
         Shared(),
@@ -171,7 +171,7 @@ _ALL = (
         LastValue(),
         Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -191,7 +191,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -201,7 +201,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=mean_used,
         learns_from="even",
@@ -213,7 +213,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=peak_used,
         learns_from="even",
@@ -225,7 +225,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=equal_in_total,
         learns_from=DEFAULT,

@@ -54,6 +54,7 @@ def test_the_table_says_where_it_is_uncalibrated(
     out = capsys.readouterr().out
     assert "uncalibrated" not in out
     assert "lost rows          0" in out
+    assert "below stable       by 20 %: 0 s  by 40 %: 0 s" in out
     guesses = tmp_path / "guesses.json"
     guesses.write_text('{"machine": "none"}')
     assert main(["sim", scenario, "--policy", "even", "--calibration", str(guesses)]) == 0

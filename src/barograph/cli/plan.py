@@ -32,7 +32,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
@@ -84,7 +84,7 @@ def rules_of(policy: Policy, nodes: dict[str, tuple[str, ...]]) -> Rules:
     placer = policy.placer
     if isinstance(placer, Thrifty | Steady):
         return Rules(cpu=True, memory=True, heap=True, nodes=nodes)
-    if placer is r_storm:
+    if isinstance(placer, RStorm):
         return Rules(cpu=True, memory=True, heap=True, whole=True, nodes=nodes)
     if isinstance(placer, TStorm):
         return Rules(cpu=True, gamma=placer.gamma, workers_per_node=1, nodes=nodes)

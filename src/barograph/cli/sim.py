@@ -16,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -96,12 +96,14 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
         *([("failed rows", f"{found.failed_rows:,.0f}")] if found.failed_rows else []),
         ("CPU reserved, s", f"{found.cpu_reserved_s:,.0f} (limit {found.cpu_limit_s:,.0f})"),
         ("CPU used, s", f"{found.cpu_used_s:,.0f}"),
-        ("nodes", f"mean {found.nodes_mean:.2f}  max {found.nodes_max}"),
+        ("nodes", f"mean {found.nodes_mean:.2f}  min {found.nodes_min}  max {found.nodes_max}"),
         ("moves", f"{found.moves} in {found.reconfigurations} reconfigurations"),
         ("decisions", f"{found.decisions}, {found.refused} refused"),
         ("simulated", f"{found.simulated_s:,.0f} s in {wall_s:.1f} s, {speed:,.0f} times real time"),
         ("trace", found.trace_sha256[:16]),
     ]
+    if len(found.topologies) == 1:
+        lines.insert(3, ("below stable", _degraded(found.topologies[0].degraded_s)))
     for name, value in lines:
         print(f"  {name:<18} {value}")
     if len(found.topologies) > 1:
@@ -109,6 +111,12 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
             print(f"  {t.name:<18} {_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s")
     if found.lost_rows:
         print("rows were lost: that is a fault of the simulator", file=sys.stderr)
+
+
+def _degraded(seconds: Mapping[int, int] | None) -> str:
+    if seconds is None:
+        return "unknown: the output was never undisturbed"
+    return "  ".join(f"by {pct} %: {count} s" for pct, count in seconds.items())
 
 
 def _times(times: object) -> str:

@@ -54,6 +54,7 @@ def test_traffic_counts_by_where_instances_were_while_rows_were_sent(grain: str)
     moved_s = engine.now_s
     engine.advance(20.0)
     engine.close()
+    assert (far.nodes_min, far.nodes_max) == (1, 2)
     assert far.sent_rows == pytest.approx(100 * engine.now_s, rel=0.02)
     assert far.between_nodes_rows == pytest.approx(100 * moved_s, rel=0.1)
     assert far.between_workers_rows == far.between_nodes_rows

@@ -67,6 +67,8 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
 def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Callable[[str], None] | None) -> None:
     seen = engine.observe()
     starts = [part.start for part in engine.layout.operators]
+    if engine.started:
+        engine.ledger.saw(seen)
     plan = decider.plan(seen if engine.started else submitted(seen))
     outcome = engine.apply(plan)
     decider.told(outcome)

@@ -67,7 +67,7 @@ class Simulator:
         )
         self.layout = self._laid_out(self._first_placement())
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
-        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed)
+        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s)
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
@@ -171,13 +171,16 @@ class Simulator:
     def _drained(self, t: int, life: Life) -> None:
         last_s = self.grain.drained(t, self.now_s)
         if last_s is not None:
-            stop_s = max(last_s, life.since_s)
-            until_s = max(self.now_s, max(stop_s, life.change.ready_s) + self._pause_s(t, life.change))
+            until_s = max(self.now_s, self._stands_until_s(t, life.change, max(last_s, life.since_s)))
             life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
 
     def _together(self, until_s: float) -> float:
         """On a large cluster who goes on within the same step does so at its end, so that changes are made at once."""
         return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
+
+    def _stands_until_s(self, t: int, change: Change, stop_s: float) -> float:
+        """When a topology that stopped at stop_s goes on, once the change is made."""
+        return max(stop_s, change.ready_s) + self._pause_s(t, change)
 
     def _pause_s(self, t: int, change: Change) -> float:
         topology, moves = after(change, self.topologies[t]), []
@@ -230,6 +233,8 @@ class Simulator:
             stands_s = self.now_s + told.first_s + beside_s
             change = replace(change, ready_s=self.now_s + told.last_s + warm_s)
             life.order(change, stands_s + self.calibration.cut_order_s, stands_s)
+            if life.phase is Phase.STOPPED:  # between two epochs: the change takes as long as it takes all the same
+                life.stop(max(life.until_s, self._stands_until_s(t, life.change, self.now_s)))
 
     def _heard(self, found: dict[str, Change]) -> Heard:
         """When the workers that lose or get an instance learn of it; of a new parallelism all have to."""

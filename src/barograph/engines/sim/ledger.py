@@ -10,6 +10,8 @@ from barograph.engines.sim.grain import Ended
 from barograph.engines.sim.latency import Times
 from barograph.engines.sim.layout import Floats, Layout
 from barograph.engines.sim.life import Life, Phase
+from barograph.engines.sim.result import CycleResult, cycle_result
+from barograph.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,15 @@ class Ledger:
         self.cpu_used_s = 0.0
         self.memory_mb_s = 0.0
         self.node_s = 0.0
+        self.nodes_min: int | None = None
         self.nodes_max = 0
         self.worker_s = 0.0
         self.workers_max = 0
         self.sent_rows = 0.0
         self.between_workers_rows = 0.0
         self.between_nodes_rows = 0.0
+        self.over_time: list[CycleResult] = []
+        self._between_nodes_before = 0.0
         self._settled_s = 0.0
         self._held = Held()
 
@@ -68,9 +73,15 @@ class Ledger:
         self.node_s += before.nodes * passed_s
         self.worker_s += before.workers * passed_s
         if passed_s > 0:
+            self.nodes_min = before.nodes if self.nodes_min is None else min(self.nodes_min, before.nodes)
             self.nodes_max = max(self.nodes_max, before.nodes)
             self.workers_max = max(self.workers_max, before.workers)
         self._settled_s, self._held = now_s, held
+
+    def saw(self, seen: Snapshot) -> None:
+        """A cycle is over."""
+        self.over_time.append(cycle_result(seen, self.between_nodes_rows - self._between_nodes_before))
+        self._between_nodes_before = self.between_nodes_rows
 
     def sent(self, layout: Layout, traffic: list[Floats]) -> None:
         """Rows that went between instances while this layout held; traffic as in a Tally."""

@@ -56,11 +56,13 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         "page": top.take("page", str, ""),
         "grain": top.take("grain", str, "rows"),
         "enforce": top.take("enforce", bool, True),
+        "send_thread_s": top.number("send_thread_us", 0.0) / 1e6,
         "moves_fail_rows": top.take("moves_fail_rows", bool, False),
         "calibration": _constants(where, top.take("calibration", dict, {})),
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
+    require_number(f"{where}: send_thread_us", found["send_thread_s"])
     for name, default in (
         ("duration_s", MISSING),
         ("cycle_s", 10.0),
@@ -194,6 +196,7 @@ def _operator(t: Fields) -> tuple[Operator, Work]:
         spread=t.number("spread", 0.0),
         load=None if load is None else t.made(Load.parse, text=load),
         imbalance=t.number("imbalance", 0.0),
+        live=t.take("live", bool, False),
     )
     t.done()
     return operator, work

@@ -1,6 +1,6 @@
 """What a run comes to, as numbers. docs/simulator.md says what each one means."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ import numpy as np
 from barograph.engines.degraded import degraded_s
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
+from barograph.model import Latency, Snapshot
 
 if TYPE_CHECKING:
     from barograph.engines.sim.engine import Simulator
@@ -53,6 +54,17 @@ class TrafficResult:
     inter_worker_share: float
 
 
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """One cycle of a run, all topologies together. Mean times are None where no row ended."""
+
+    at_s: float
+    completed_rows: float
+    complete_time_ms: float | None
+    from_read_ms: float | None
+    inter_node_rows_per_s: float
+
+
 @dataclass(frozen=True)
 class OperatorSeries:
     """One operator over the cycles of a run; each list has one value for each cycle.
@@ -91,6 +103,7 @@ class Result:
     cpu_used_s: float
     memory_reserved_mb: float
     nodes_mean: float
+    nodes_min: int
     nodes_max: int
     workers_mean: float
     workers_max: int
@@ -101,6 +114,7 @@ class Result:
     refused: int
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
+    over_time: tuple[CycleResult, ...] = ()
     operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
@@ -155,6 +169,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         cpu_used_s=round(ledger.cpu_used_s, 3),
         memory_reserved_mb=round(ledger.memory_mb_s / now_s, 3),
         nodes_mean=round(ledger.node_s / now_s, 3),
+        nodes_min=ledger.nodes_min or 0,
         nodes_max=ledger.nodes_max,
         workers_mean=round(ledger.worker_s / now_s, 3),
         workers_max=ledger.workers_max,
@@ -170,6 +185,25 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         refused=ledger.refused,
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
+        over_time=tuple(ledger.over_time),
+    )
+
+
+def cycle_result(seen: Snapshot, between_nodes_rows: float) -> CycleResult:
+    """What was seen of a cycle. between_nodes_rows: of this cycle."""
+    ended = [t for t in seen.topology_metrics if t.completed_rows]
+    rows = sum(t.completed_rows for t in ended)
+
+    def mean_ms(times: Iterable[Latency | None]) -> float | None:
+        total = sum(t.completed_rows * x.mean for t, x in zip(ended, times, strict=True) if x is not None)
+        return round(total / rows, 3) if rows else None
+
+    return CycleResult(
+        at_s=round(seen.at_s, 3),
+        completed_rows=round(rows, 3),
+        complete_time_ms=mean_ms(t.latency_due for t in ended),
+        from_read_ms=mean_ms(t.latency_read for t in ended),
+        inter_node_rows_per_s=round(between_nodes_rows / seen.cycle_s, 3),
     )
 
 

@@ -19,6 +19,7 @@ from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
 from barograph.engines.sim.route import Route, Sent
+from barograph.engines.sim.threads import SendingThreads
 
 _ARRIVE, _DUE, _READ, _WORK = range(4)
 _NOISE = 1 << 16
@@ -36,9 +37,16 @@ class _Place:
         self.read = np.zeros(n, dtype=np.int64)
         self.read_committed = np.zeros(n, dtype=np.int64)
         self.seen = np.zeros(n, dtype=np.int64)
+        self.skipped = self.skipped_committed = 0
         self.sent = self.sent_committed = 0
         self.done = self.done_committed = 0
         self.given_up = 0
+
+    def skip(self, due: Ints) -> None:
+        """Rows that fell due up to here are never made."""
+        self.read = self.read + due - self.seen
+        self.skipped += int((due - self.seen).sum())
+        self.seen = due
 
     def waiting(self) -> int:
         return self.of.size + sum(of.size for _, of in self.inbox)
@@ -47,7 +55,11 @@ class _Place:
 class RowGrain:
     dense_traffic = True
 
-    def __init__(self, layout: Layout, calibration: Calibration, until_s: float, seed: int) -> None:
+    def __init__(
+        self, layout: Layout, calibration: Calibration, until_s: float, seed: int, send_thread_s: float = 0.0
+    ) -> None:
+        self._threads = SendingThreads(layout.workers, send_thread_s) if send_thread_s else None
+        self._left_worker = np.zeros(layout.workers)
         self._calibration = calibration
         self._until_s = until_s
         self._seed = seed
@@ -110,11 +122,14 @@ class RowGrain:
         room = hold - self._waiting + served * dt
         arrived = np.zeros(len(layout.instances))
         self._completed = np.zeros(len(layout.topologies))
+        self._left_worker = np.zeros(layout.workers)
         passed = np.full(arrived.size, np.inf)
         for o in layout.order:
             part, place = layout.operators[o], self._places[o]
             if part.is_source:
                 due = self._due[o].rows_due(to_s)
+                if part.work.live and not reading[part.topology]:
+                    place.skip(due)
                 arrived[part.span] = due - place.seen
                 place.seen = due
             if not running[part.topology]:
@@ -128,6 +143,8 @@ class RowGrain:
             self._serve(part, place, rows, of, (from_s, to_s), pace, rate, room, arrived, passed, tally)
         tally.arrived += arrived
         self._appetite.saw(arrived, passed, dt)
+        if self._threads is not None:
+            self._threads.sent(self._left_worker, dt)
         for o, part in enumerate(layout.operators):
             place = self._places[o]
             if part.is_source:
@@ -292,10 +309,19 @@ class RowGrain:
         if n == 0:
             return
         rows = np.empty((4, n))
-        rows[_ARRIVE] = (finish if sent.row is None else finish[sent.row]) + route.delay_s[sent.pair]
+        rows[_ARRIVE] = (finish if sent.row is None else finish[sent.row]) + self._way_s(route, sent)[sent.pair]
         rows[_DUE : _READ + 1] = passed if sent.row is None else passed.take(sent.row, axis=1)
         rows[_WORK] = self._work(target, n) + route.receive_pair_s[sent.pair]
         place.inbox.append((rows, sent.target))
+
+    def _way_s(self, route: Route, sent: Sent) -> Floats:
+        """How long a row takes between each pair, with its wait for the thread that sends for the worker it leaves."""
+        if self._threads is None:
+            return route.delay_s
+        np.add.at(self._left_worker, route.worker, (sent.counts * route.leaves).sum(axis=1))
+        wait_s = route.leaves * self._threads.wait_s[route.worker][:, None]
+        found: Floats = route.delay_s + wait_s.ravel()
+        return found
 
     def wanted(self, dt_s: float) -> Floats:
         return self._appetite.cores(self._waiting, self._unit_s / self._layout.clock, dt_s)
@@ -318,6 +344,7 @@ class RowGrain:
             place = self._places[part.index]
             place.read_committed = place.read.copy()
             place.sent_committed, place.done_committed = place.sent, place.done
+            place.skipped_committed = place.skipped
             for e in part.outputs:
                 self._routes[e].commit()
 
@@ -328,6 +355,7 @@ class RowGrain:
             place.free_s = np.full(part.n, now_s)
             place.read = place.read_committed.copy()
             place.sent, place.done = place.sent_committed, place.done_committed
+            place.skipped = place.skipped_committed
             for e in part.outputs:
                 self._routes[e].fail()
             self._waiting[part.span] = place.seen - place.read if part.is_source else 0.0
@@ -383,9 +411,8 @@ class RowGrain:
             place = self._places[part.index]
             if part.is_source:
                 due = self._due[part.index].rows_due(now_s)
-                missing += int(np.abs(due - place.seen).sum()) + abs(
-                    place.done + place.given_up - int(place.read.sum())
-                )
+                ended = place.done + place.given_up + place.skipped
+                missing += int(np.abs(due - place.seen).sum()) + abs(ended - int(place.read.sum()))
             else:
                 missing += abs(place.sent - place.done - place.given_up - place.waiting())
         return float(missing)

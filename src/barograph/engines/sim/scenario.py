@@ -19,12 +19,14 @@ class Work:
     """What an operator does to a row: CPU per row, its spread (standard deviation / mean), and, of a source, its load.
 
     imbalance V: source instance i of C takes R(1 - V(1 - 2i/(C-1))) of the load (traffic.md).
+    live: the source makes its rows itself, so that none are made while it stands still; else they wait for it.
     """
 
     cost_s: float
     spread: float = 0.0
     load: Load | None = None
     imbalance: float = 0.0
+    live: bool = False
 
     def __post_init__(self) -> None:
         require_positive("cost_ms", self.cost_s)
@@ -111,6 +113,7 @@ class Reassign:
 class Scenario:
     """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
 
+    send_thread_s: the time of a row in the one thread that sends for a worker; 0 where instances send for themselves.
     calibration: constants of the simulator that differ on the system simulated, by their names in ``Calibration``.
     moves_fail_rows: whether a move that replaces workers begins at once and fails rows, as Storm's moves do: those in
     flight, and those that fall due in it.
@@ -130,6 +133,7 @@ class Scenario:
     timeout_s: float = 30.0
     step_s: float = 0.25
     enforce: bool = True
+    send_thread_s: float = 0.0
     calibration: Mapping[str, float] = field(default_factory=dict)
     moves_fail_rows: bool = False
     losses: tuple[Loss, ...] = ()
