@@ -22,7 +22,8 @@ class Recording:
     """One cluster of a file. rows_per_s: (topology, source, target) -> what the file says flows there, where it says.
     streams: (topology, source, target, grouping) -> how many streams that edge is.
 
-    Topologies stand in the order in which they are served: level, then the recording's priority, then size.
+    Topologies stand in the order of their submission, which is that of the file. A recorded cluster does not say in
+    what order its topologies were submitted: they stand by its priorities, the largest first among equals.
     placed: what runs now, less what was on nodes that are gone.
     """
 
@@ -63,7 +64,8 @@ def _cluster(name: str, cluster: Fields, recorded: bool) -> Recording:
     rows = [read_topology(row, recorded, notes) for row in cluster.rows("topologies")]
     require(len(rows) > 0, f"{cluster.here} has no topologies")
     require_unique(f"{cluster.here}: topologies", (r.topology.name for r in rows))
-    rows.sort(key=lambda r: (r.topology.level, r.priority, -sum(o.parallelism for o in r.topology.operators)))
+    if recorded:
+        rows.sort(key=lambda r: (r.topology.level, r.priority, -sum(o.parallelism for o in r.topology.operators)))
     if recorded and any(r.priority for r in rows):
         priorities = ", ".join(str(p) for p in sorted({r.priority for r in rows}))
         notes.insert(0, f"the recorded priorities ({priorities}) order the topologies; they are not Barograph's level")
