@@ -1,6 +1,6 @@
-"""Scenarios that are never looked at while the default policy is tuned. They are run once, at the end, and reported apart.
+"""Scenarios that are never looked at while the default policy is tuned; they are run at the end and reported apart.
 
-A policy that was tuned on every scenario it is judged by proves little. This list was fixed before the tuning it guards.
+A policy tuned on every scenario it is judged by proves little. This list was fixed before the tuning it guards.
 """
 
 HELD_OUT = (
