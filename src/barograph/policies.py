@@ -51,6 +51,7 @@ _ALL = (
         Shared(),
         Steady(),
         Migrate(MigrationMode.WARM_CUT, lend=True),
+        heeds_triggers=True,
     ),
     Policy(
         "liu",
@@ -102,6 +103,7 @@ _ALL = (
         Dps(),
         dealt,
         RESTART_QUERY,
+        heeds_triggers=True,
     ),
     Policy(
         "offline",

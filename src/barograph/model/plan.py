@@ -45,6 +45,7 @@ class Plan:
     cuts: topologies whose epoch ends now even if nothing else of them changes.
     rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
     is.
+    heeds_triggers: whether a trigger may change a level while the policy that made this steers. None: as it is.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
     """
 
@@ -57,6 +58,7 @@ class Plan:
     version: int | None = None
     reasons: tuple[Reason, ...] = ()
     rests: tuple[str, ...] | None = None
+    heeds_triggers: bool | None = None
 
     def __post_init__(self) -> None:
         for name, word in (("shares_pct", "share"), ("limits_pct", "limit")):

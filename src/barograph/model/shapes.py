@@ -70,7 +70,27 @@ class Random:
             yield Segment(i * self.every_s, (i + 1) * self.every_s, rate, rate)
 
 
-Shape = Steps | Ramp | OnOff | Random
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """So many batches of so many rows, one each period, sent within a part of it; then nothing more."""
+
+    rows: float
+    every_s: float
+    count: int
+    within_s: float
+    last_rate: float = 0.0
+
+    def pieces(self) -> Iterator[Segment]:
+        rate = self.rows / self.within_s
+        for i in range(self.count):
+            start_s, end_s = i * self.every_s, (i + 1) * self.every_s
+            sent_s = min(end_s, start_s + self.within_s)
+            yield Segment(start_s, sent_s, rate, rate)
+            if end_s > sent_s:
+                yield Segment(sent_s, end_s, 0.0, 0.0)
+
+
+Shape = Steps | Ramp | OnOff | Random | Batches
 
 
 def _lead_in(first: Point) -> Iterator[Segment]:

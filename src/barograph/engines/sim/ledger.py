@@ -31,6 +31,7 @@ class Ledger:
         self.total = Ended.empty(topologies, timeout_s)
         self.replayed_rows = [0.0] * topologies
         self.stopped_s = [0.0] * topologies
+        self.starved_s = [0.0] * topologies
         self.stalls = [0] * topologies
         self.completed_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
         self.moves = 0
@@ -76,13 +77,16 @@ class Ledger:
             self.between_nodes_rows += far
             self.between_workers_rows += other
 
-    def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life]) -> None:
+    def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life], rests: list[bool]) -> None:
+        """rests: whether no node is given to each topology."""
         second = int(from_s + 1e-9)
         for t in np.flatnonzero(completed).tolist():
             self.completed_by_second[t][second] += float(completed[t])
         for t, life in enumerate(lives):
-            if life.phase in (Phase.STOPPED, Phase.STALLED):
+            if life.phase in (Phase.STOPPED, Phase.STALLED, Phase.HELD):
                 self.stopped_s[t] += to_s - from_s
+            if rests[t]:
+                self.starved_s[t] += to_s - from_s
 
     def committed(self, t: int) -> None:
         for opened, total in ((self.open.due, self.total.due), (self.open.read, self.total.read)):

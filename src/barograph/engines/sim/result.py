@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barograph.engines.sim.latency import Times
+from barograph.engines.sim.priority import PriorityResult, priority_result
 
 if TYPE_CHECKING:
     from barograph.engines.sim.engine import Simulator
@@ -38,6 +39,7 @@ class TopologyResult:
     replayed_rows: float
     unread_rows: float
     stopped_s: float
+    starved_s: float
     degraded_s: dict[int, int]
 
 
@@ -97,6 +99,7 @@ class Result:
     refused: int
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
+    priority: PriorityResult | None = None
     operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
@@ -126,6 +129,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 round(ledger.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
+                round(ledger.starved_s[t], 3),
                 degraded_s(ledger.completed_by_second[t], int(now_s)),
             )
         )
@@ -162,6 +166,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         refused=ledger.refused,
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
+        priority=priority_result(engine, {t.name: t.complete_time_ms.mean / 1000.0 for t in topologies}),
     )
 
 
