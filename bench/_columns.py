@@ -1,7 +1,7 @@
 """The five columns of the papers' comparison, one after the other: the same load under each policy on real Spark.
 
 Each is a process of its own, ``barograph run`` as a user calls it. adaptive does not lend here, so that its shares are
-limits like everybody's and what it is allotted is all it can use.
+limits like everybody's and what is reserved for it is all it can use. Each policy moves in its own way.
 """
 
 import json
@@ -30,7 +30,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "spark": (),
 }
 HEAD = (
-    f"{'policy':<12} {'late':>8} {'mean ms':>9} {'p99 ms':>8} {'max ms':>8} {'allotted':>9} {'used':>7} {'nodes':>6} "
+    f"{'policy':<12} {'late':>8} {'mean ms':>9} {'p99 ms':>8} {'max ms':>8} {'reserved':>9} {'used':>7} {'nodes':>6} "
     f"{'moves':>5} {'resc.':>5} {'pause s':>8} {'lost':>5} {'twice':>5} {'undrained':>9}"
 )
 
@@ -45,7 +45,7 @@ class Column:
     mean_ms: float
     p99_ms: float
     max_ms: float
-    allotted_core_s: float | None
+    reserved_core_s: float | None
     used_core_s: float | None
     nodes_mean: float | None
     moves: int | None
@@ -98,7 +98,7 @@ def column(policy: str, report: dict[str, Any]) -> Column:
     rows, due, cpu = report["rows"], report["latency_ms"]["due"], report["cpu_core_s"]
     late = rows["late"] + WORDS_PER_LINE * report["lines"]["undrained"]
     return Column(
-        policy, late, due["mean"], due["p99"], due["max"], cpu["allotted"], cpu["used"],
+        policy, late, due["mean"], due["p99"], due["max"], cpu["reserved"], cpu["used"],
         report["nodes_used"]["mean"], report["moves"], report["rescales"], report["longest_pause_s"], rows["lost"],
         rows["counted_twice"], report["lines"]["undrained"],
     )  # fmt: skip
@@ -107,12 +107,12 @@ def column(policy: str, report: dict[str, Any]) -> Column:
 def bars(found: dict[str, Column]) -> list[Bar]:
     """What is promised of adaptive, and of everybody: no row lost, none counted twice."""
     ours, equal, peak = found["adaptive"], found["fixed-equal"], found["fixed-peak"]
-    given = (ours.allotted_core_s or 0.0) / (peak.allotted_core_s or 1.0)
+    given = (ours.reserved_core_s or 0.0) / (peak.reserved_core_s or 1.0)
     return [
         Bar("late rows of adaptive", float(ours.late_rows), at_most=0.0),
         Bar("mean complete time, adaptive / fixed-peak", ours.mean_ms / peak.mean_ms, at_most=1.5),
         Bar("mean complete time, fixed-equal / adaptive", equal.mean_ms / ours.mean_ms, at_least=28.0),
-        Bar("core-seconds allotted, adaptive / fixed-peak", given, at_most=0.75),
+        Bar("core-seconds reserved, adaptive / fixed-peak", given, at_most=0.75),
         Bar("runs in which every row was counted once", float(sum(c.exact for c in found.values())), at_least=5.0),
     ]
 
@@ -120,7 +120,7 @@ def bars(found: dict[str, Column]) -> list[Bar]:
 def line(c: Column) -> str:
     return (
         f"{c.policy:<12} {c.late_rows:>8,} {c.mean_ms:>9,.1f} {c.p99_ms:>8,.0f} {c.max_ms:>8,.0f} "
-        f"{_told(c.allotted_core_s):>9} {_told(c.used_core_s):>7} {_told(c.nodes_mean):>6} "
+        f"{_told(c.reserved_core_s):>9} {_told(c.used_core_s):>7} {_told(c.nodes_mean):>6} "
         f"{_told(c.moves, 0):>5} {c.rescales:>5} {c.longest_pause_s:>8.2f} {c.lost:>5} {c.counted_twice:>5} "
         f"{c.undrained_lines:>9,}"
     )

@@ -5,13 +5,14 @@ what changes cost is the simulator's calibration. Nothing else is fitted.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from barograph.engines.sim import Simulator, read_calibration, run
 from barograph.engines.sim.scenario import Flow, Scenario, Work, Workload
+from barograph.experiments.asked import OperatorShare, asked
 from barograph.experiments.like import equal_shares
-from barograph.experiments.spent import Spent, spent
+from barograph.experiments.meter import metered
 from barograph.history.read import cycles
 from barograph.model import Cycle, Load, Node
 from barograph.model.shapes import Ramp
@@ -49,11 +50,19 @@ def rehearsed(shape: str, seconds: float, folder: Path) -> dict[str, Column]:
     """All five policies over what adaptive's recorded run says of the work."""
     scenario = scenario_of(shape, seconds, list(cycles(folder / f"history-{LIKE}")))
     found: dict[str, Column] = {}
-    teacher: Spent | None = None
+    teacher: Taught | None = None
     for policy in OPTIONS:
-        found[policy], cpu = _one(scenario, policy, seconds, teacher)
-        teacher = cpu if policy == LIKE else teacher
+        found[policy], taught = _one(scenario, policy, seconds, teacher)
+        teacher = taught if policy == LIKE else teacher
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Taught:
+    """What baselines take from adaptive's run."""
+
+    reserved_core_s: float
+    shares: Mapping[str, OperatorShare]
 
 
 def scenario_of(shape: str, seconds: float, seen: list[Cycle]) -> Scenario:
@@ -97,30 +106,33 @@ def exponent(parts: tuple[float, ...]) -> float:
     return (low + high) / 2
 
 
-def _one(scenario: Scenario, policy: str, seconds: float, teacher: Spent | None) -> tuple[Column, Spent]:
+def _one(scenario: Scenario, policy: str, seconds: float, teacher: Taught | None) -> tuple[Column, Taught]:
     found = named(policy)
+    workers = found.workers_per_node or 1
+    scenario = replace(scenario, nodes=tuple(replace(n, slots=workers) for n in scenario.nodes))
     if policy == LIKE:
-        found = with_options(found, {"lend": False, "theta_pct": THETA_PCT, "mode": "cut"})
+        found = with_options(found, {"lend": False, "theta_pct": THETA_PCT})
     elif policy == "liu":
-        found = with_options(found, {"theta_pct": THETA_PCT, "mode": "cut"})
+        found = with_options(found, {"theta_pct": THETA_PCT})
     elif teacher is not None and policy.startswith("fixed-"):
         shares: Mapping[str, float] = {o: s.max_pct for o, s in teacher.shares.items()}
         if policy == "fixed-equal":
             means = {o: s.mean_pct for o, s in teacher.shares.items()}
-            shares = equal_shares(means, PARALLELISM, teacher.allotted_core_s, seconds)
+            shares = equal_shares(means, PARALLELISM, teacher.reserved_core_s, seconds)
         found = with_shares(found, {f"{wordcount.NAME}/{o}": share for o, share in shares.items()})
     decider = PolicyDecider(found, keep_all=True)
     calibration = read_calibration()
     result = run(Simulator(scenario, 0, calibration), decider)
-    cpu = spent([(c.snapshot.at_s, c) for c in decider.cycles], seconds)
+    cycles = [(c.snapshot.at_s, c) for c in decider.cycles]
+    cpu = metered(cycles, seconds)
     times = result.complete_time_ms
     (topology,) = result.topologies
     column = Column(
-        policy, round(result.late_rows), times.mean, times.p99, times.max, cpu.allotted_core_s, result.cpu_used_s,
+        policy, round(result.late_rows), times.mean, times.p99, times.max, cpu.reserved_core_s, result.cpu_used_s,
         result.nodes_mean, result.moves, 0, topology.stopped_s, round(result.lost_rows), 0,
         round(topology.unread_rows / WORDS_PER_LINE),
     )  # fmt: skip
-    return column, cpu
+    return column, Taught(cpu.reserved_core_s or 0.0, asked(cycles, seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +153,10 @@ def agreement(on_spark: Mapping[str, Column], on_sim: Mapping[str, Column]) -> l
     found = [Agreement("policies by mean complete time", spark, sim, not turned, ", ".join(turned))]
     for policy, real in on_spark.items():
         simulated = on_sim[policy]
-        real_s, sim_s = real.allotted_core_s or 0.0, simulated.allotted_core_s or 0.0
+        real_s, sim_s = real.reserved_core_s or 0.0, simulated.reserved_core_s or 0.0
         near = abs(sim_s - real_s) <= CPU_WITHIN * real_s
         found.append(
-            Agreement(f"{policy}: core-s allotted", f"{real_s:.1f}", f"{sim_s:.1f}", near, "" if near else _CPU)
+            Agreement(f"{policy}: core-s reserved", f"{real_s:.1f}", f"{sim_s:.1f}", near, "" if near else _CPU)
         )
         times = max(real.mean_ms, simulated.mean_ms) / max(1e-9, min(real.mean_ms, simulated.mean_ms))
         near = times <= TIME_WITHIN

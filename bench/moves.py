@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from barograph.engines.degraded import DEGRADED_PCT, steps_below
 from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.settings import ClusterSettings
 from barograph.experiments.stage import Counting, Stage, open_stage
@@ -34,7 +35,6 @@ REPEATS = int(os.environ.get("BENCH_REPEATS", "2"))
 JUDGED_REPEATS = 3 * REPEATS
 SIZES = (1, 2, 4, 8, 16)
 WAYS = ("cut", "warm-cut", "boundary", "restart-query", "worker")
-DEGREES = (20, 40, 60, 80, 100)
 RATE = 2_000
 EPOCH_S = 10.0  # what boundary waits for at most
 SETTLED_S, COLD_SETTLED_S = 1.0, 15.0  # new processes have a backlog to make up for
@@ -99,7 +99,9 @@ def one_kind(stage: Stage, kind: str, operator: str, parallelism: dict[str, int]
                 found[way][size] = {
                     "pause_s": figures(pauses),
                     "median_pause_s": round(statistics.median(pauses), 3),
-                    "degraded_s": {str(d): round(statistics.median(t[1][d] for t in measured), 2) for d in DEGREES},
+                    "degraded_s": {
+                        str(d): round(statistics.median(t[1][d] for t in measured), 2) for d in DEGRADED_PCT
+                    },
                 }
                 say(f"{kind} {way} M={size}: pause {statistics.median(pauses):.2f} s")
         return found, whole(counting) if million else counting.verdict().exact
@@ -156,7 +158,7 @@ def degraded(output: Mapping[int, int], first: int, last: int, counting: Countin
     """Seconds, in steps of 0.1, in which at least so much of the stable output was missing."""
     stable = (MILLION_RATE if counting.name == "million" else RATE) * counting.replay.lines.words_per_line / 10
     steps = [sum(output.get(t, 0) for t in range(at, at + 10)) for at in range(first, last, 10)]
-    return {d: sum(1 for rows in steps if rows <= stable * (1 - d / 100)) / 10 for d in DEGREES}
+    return {pct: count / 10 for pct, count in steps_below(steps, [stable] * len(steps)).items()}
 
 
 def whole(counting: Counting) -> bool:

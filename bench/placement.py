@@ -35,7 +35,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
 
@@ -50,7 +50,7 @@ PLACERS: dict[str, Callable[[], Placer]] = {
     "offline": Offline,
     "online": Online,
     "t-storm": TStorm,
-    "r-storm": lambda: r_storm,
+    "r-storm": RStorm,
     "few-disturbed": FewDisturbed,
 }
 

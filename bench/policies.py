@@ -1,9 +1,10 @@
 """All scenarios x all policies in the simulator: who is best by late rows, then complete time, then CPU reserved.
 
 Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
-(BENCH_SECONDS for more). Migration has no policies to compare but ways to move: its table is modes x moved instances.
-Two processes, or BENCH_PROCESSES. JSON on stdout, the tables on stderr. Fails when rows are lost, when a run breaks, or
-when the default policy is neither first nor explained.
+(BENCH_SECONDS for more); days of load in full. Scenarios that are held out of tuning are shown apart. Migration has no
+policies to compare but ways to move: see the bench ``migration``. Two processes, or BENCH_PROCESSES. JSON on stdout,
+the tables on stderr. Fails when rows are lost, when a run breaks, or when the default policy is neither first nor
+explained.
 """
 
 import json
@@ -14,30 +15,28 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 
-from barograph.engines.sim import Result, Scenario, find, read_calibration, shipped
-from barograph.model import MigrationMode
+from barograph.engines.sim import Scenario, find, read_calibration, shipped
 from barograph.policies import DEFAULT, POLICIES
 from barograph.rehearsal import rehearse
+from bench._held_out import HELD_OUT
 from bench._merit import Run, ranked, why_not
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
 PROCESSES = int(os.environ.get("BENCH_PROCESSES", "2"))
 VARIANTS = ("interference/no-fences", "priority-1/nodes-24", "chain-stages/s3-r2", "chain-stages/s7-r4")
-MOVED = (1, 2, 4, 8, 16)
+FULL_LENGTH = ("diurnal-hour", "diurnal-two-peaks", "flash-crowd")  # a day is a day only as a whole
 
 
 def main() -> int:
     started = time.perf_counter()
     names = [n for n in shipped() if "/" not in n and n != "migration"] + list(VARIANTS)
     tasks = [(scenario, policy) for scenario in names for policy in POLICIES]
-    ways = [f"migration/{mode}-m{moved}" for mode in MigrationMode for moved in MOVED]
     with ProcessPoolExecutor(PROCESSES) as pool:
         runs = []
         for run in pool.map(_run, *zip(*tasks, strict=True), chunksize=1):
             runs.append(run)
             if len(runs) % len(POLICIES) == 0:
                 print(f"{tasks[len(runs) - 1][0]} done after {time.perf_counter() - started:.0f} s", file=sys.stderr)
-        moved = list(pool.map(_move, ways, chunksize=2))
     by_scenario: dict[str, list[Run]] = {n: [] for n in names}
     for (scenario, _), run in zip(tasks, runs, strict=True):
         by_scenario[scenario].append(run)
@@ -45,22 +44,26 @@ def main() -> int:
     heading = "calibrated" if calibrated else "uncalibrated"
     print(f"Policies in the simulator ({heading}); {SECONDS:g} s of each scenario", file=sys.stderr)
     behind: dict[str, str] = {}
-    for name, found in by_scenario.items():
-        order = ranked(found)
-        mine = next(r for r in order if r.policy == DEFAULT)
-        if order[0].policy != DEFAULT:
-            behind[name] = why_not(mine, order[0])
-        _table(name, order, behind.get(name))
-    _moves_table(moved)
+    for heading, held_out in (("Scenarios used for tuning", False), ("Scenarios held out of tuning", True)):
+        print(f"\n{heading}", file=sys.stderr)
+        for name in (n for n in names if (n in HELD_OUT) is held_out):
+            order = ranked(by_scenario[name])
+            mine = next(r for r in order if r.policy == DEFAULT)
+            if order[0].policy != DEFAULT:
+                behind[name] = why_not(mine, order[0])
+            _table(name, order, behind.get(name))
+    first = {n: ranked(found)[0].policy for n, found in by_scenario.items()}
+    for heading, group in (("tuned", [n for n in names if n not in HELD_OUT]), ("held out", list(HELD_OUT))):
+        count = sum(first[n] == DEFAULT for n in group)
+        print(f"{DEFAULT} is first in {count} of {len(group)} scenarios, {heading}", file=sys.stderr)
     lost = [f"{n}: {r.policy}" for n, found in by_scenario.items() for r in found if r.lost_rows]
-    lost += [w for w, r in zip(ways, moved, strict=True) if r["lost_rows"]]
     report = {
         "calibrated": calibrated,
         "seconds_of_each": SECONDS,
         "scenarios": {n: [asdict(r) for r in ranked(found)] for n, found in by_scenario.items()},
-        "first": {n: ranked(found)[0].policy for n, found in by_scenario.items()},
+        "first": first,
+        "held_out": list(HELD_OUT),
         "default_is_behind": behind,
-        "migration": moved,
         "lost_rows": lost,
         "wall_s": round(time.perf_counter() - started, 1),
     }
@@ -72,7 +75,8 @@ def _scenario(name: str) -> tuple[Scenario, str]:
     scenario = find(name)
     flows = scenario.page != "traffic.md"
     step_s = max(scenario.step_s, 0.5) if flows else scenario.step_s
-    short = replace(scenario, duration_s=min(scenario.duration_s, SECONDS), step_s=step_s)
+    seconds = scenario.duration_s if name in FULL_LENGTH else min(scenario.duration_s, SECONDS)
+    short = replace(scenario, duration_s=seconds, step_s=step_s)
     return short, "flows" if flows else "rows"
 
 
@@ -93,24 +97,6 @@ def _run(name: str, policy: str) -> Run:
     )
 
 
-def _move(name: str) -> dict[str, object]:
-    scenario, _ = _scenario(name)
-    r: Result = rehearse(replace(scenario, step_s=0.25), "none", grain="flows")
-    (topology,) = r.topologies
-    return {
-        "scenario": name,
-        "mode": name.removeprefix("migration/").rpartition("-")[0],
-        "moved": int(name.rpartition("-m")[2]),
-        "degraded_s": topology.degraded_s,
-        "stopped_s": topology.stopped_s,
-        "mean_ms": r.complete_time_ms.mean,
-        "completed_rows": r.completed_rows,
-        "replayed_rows": r.replayed_rows,
-        "late_rows": r.late_rows,
-        "lost_rows": r.lost_rows,
-    }
-
-
 def _table(name: str, order: Sequence[Run], why: str | None) -> None:
     print(f"\n{name}", file=sys.stderr)
     head = f"  {'':2} {'policy':<12} {'late':>12} {'mean ms':>12} {'p99 ms':>12} {'CPU-s held':>12} {'used':>9}"
@@ -121,16 +107,3 @@ def _table(name: str, order: Sequence[Run], why: str | None) -> None:
         print(f"{line}{r.reconfigurations:>6}", file=sys.stderr)
     if why:
         print(f"  {DEFAULT} is not first: {why}", file=sys.stderr)
-
-
-def _moves_table(moved: Sequence[dict[str, object]]) -> None:
-    print("\nmigration: seconds of 600 at least 60 % below stable / at a stand, by moved instances", file=sys.stderr)
-    print(f"  {'mode':<14}" + "".join(f"{m:>12}" for m in MOVED), file=sys.stderr)
-    for mode in MigrationMode:
-        cells = []
-        for row in moved:
-            if row["mode"] == mode:
-                degraded = row["degraded_s"]
-                assert isinstance(degraded, dict)
-                cells.append(f"{degraded[60]}/{degraded[100]}")
-        print(f"  {mode:<14}" + "".join(f"{c:>12}" for c in cells), file=sys.stderr)

@@ -2,10 +2,10 @@
 
 WordCount on three nodes; the load rises from 1 to 5 and falls, twice, in 4 minutes or BENCH_SECONDS. Five runs one
 after the other, about 27 minutes; then the same in the simulator. JSON: ``seconds``, ``load``, ``spark`` and ``sim``:
-per policy ``late_rows``, ``mean_ms``, ``p99_ms``, ``max_ms`` of complete times, ``allotted_core_s``, ``used_core_s``,
+per policy ``late_rows``, ``mean_ms``, ``p99_ms``, ``max_ms`` of complete times, ``reserved_core_s``, ``used_core_s``,
 ``nodes_mean``, ``moves``, ``rescales``, ``longest_pause_s``, ``lost``, ``counted_twice``, ``undrained_lines`` (null:
 unknown); ``engines``: whether both engines agree, and where not, why. Bars of adaptive: no late row; mean complete time
-at most 1.5 times fixed-peak's and at least 28 times below fixed-equal's; CPU allotted at most 0.75 of fixed-peak's.
+at most 1.5 times fixed-peak's and at least 28 times below fixed-equal's; CPU reserved at most 0.75 of fixed-peak's.
 BENCH_FOLDER keeps every run's JSON and history.
 """
 

@@ -62,8 +62,9 @@ class Timed:
 
 
 def settings(**more: object) -> Settings:
-    # Without lending: limits are then the shares themselves, which is what these tests look at.
-    policy = with_options(named("adaptive"), {"lend": False})
+    # Without lending: limits are then the shares themselves, which is what these tests look at. Nodes are emptied at
+    # once, so that a few cycles show it.
+    policy = with_options(named("adaptive"), {"lend": False, "known_s": 0.0})
     return replace(Settings(policy, cycle_s=5.0), **more)  # type: ignore[arg-type]  # by name
 
 

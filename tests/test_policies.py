@@ -13,7 +13,7 @@ from barograph.scale import CpuShare, Fixed
 from tests.cycles import WORD_COUNT, chain, nodes, remembered, seen, work
 
 ORDERED = (
-    "even isolation r-storm t-storm offline online liu autoscale sps dps n-storm "
+    "even isolation r-storm t-storm offline online liu autoscale sps dps n-storm n-storm-plus "
     "fixed fixed-peak fixed-equal spark adaptive"
 )
 
@@ -41,6 +41,8 @@ PAPERS: dict[str, dict[str, object]] = {
     "offline": {"alpha": 0.0, "beta": 0.5},
     "online": {"alpha": 0.0},
     "t-storm": {"gamma": 1.0},
+    "n-storm": {"mode": "boundary", "delay_s": 0.0},
+    "n-storm-plus": {"mode": "warm-cut", "delay_s": 2.0},
 }
 
 

@@ -6,6 +6,9 @@ from dataclasses import replace
 from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, Snapshot
 from barograph.policies import Policy
 
+NOT_PLACED = "not placed: "
+"""How a plan's reason begins that is about an instance without a place."""
+
 
 def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     """One turn, pure: the same history and snapshot always give the same plan. The outcome is not known yet."""
@@ -16,7 +19,7 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     demand = policy.scaler(history, now, forecast)
     allotment = policy.allotter(history, now, demand)
     places = policy.placer(history, now, demand, allotment)
-    unplaced = tuple(Reason(refusal.what, f"not placed: {refusal.reason}") for refusal in places.unplaced)
+    unplaced = tuple(Reason(refusal.what, f"{NOT_PLACED}{refusal.reason}") for refusal in places.unplaced)
     plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
     plan = replace(plan, rests=allotment.starved, heeds_triggers=policy.heeds_triggers)
     return Cycle(now, forecast, demand, allotment, plan)

@@ -20,10 +20,11 @@ from barograph.epochs import RECOVERY_S, Recovery
 from barograph.guards import Guards
 from barograph.history.write import MOST_MB, Recorder
 from barograph.loop import WAKE_S, Loop, Mode, Settings
-from barograph.model import BadInput, Snapshot
+from barograph.model import BadInput, MigrationMode, Snapshot
+from barograph.model.checks import require
 from barograph.model.codec import from_json
 from barograph.nodes import NodeOrders, Upkeep
-from barograph.policies import DEFAULT, named, with_options, with_shares
+from barograph.policies import DEFAULT, Policy, named, options_of, with_options, with_shares
 
 NODES_S = 60.0  # a node that is released ends in order
 
@@ -64,10 +65,30 @@ class Orders:
             guards = Guards(**self.guards)  # type: ignore[arg-type]  # it checks them itself
         except TypeError as error:
             raise BadInput(f"guards: {error}") from None
-        policy = with_shares(with_options(named(self.policy), self.options), self.shares_pct)
+        ends_itself = self.options.get("mode") == MigrationMode.RESTART_APP
+        require(not ends_itself, "a policy cannot end the application it steers: choose another mode than restart-app")
+        policy = with_shares(
+            carried_out(with_options(self._packing(named(self.policy)), self.options)), self.shares_pct
+        )
         recovery = Recovery() if self.recovery_s is None else Recovery(self.recovery_s)
         upkeep = Upkeep(self.release_after_s, self.spare_nodes)
         return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, recovery=recovery, upkeep=upkeep)
+
+    def _packing(self, policy: Policy) -> Policy:
+        """Emptying a node pauses a topology and saves nothing where empty nodes are never released."""
+        keeps_all = self.release_after_s is None and "pack" in options_of(policy)
+        return with_options(policy, {"pack": False}) if keeps_all else policy
+
+
+def carried_out(policy: Policy) -> Policy:
+    """The policy with a way to move that a controller can order of the application which it steers.
+
+    Each policy moves in its paper's own way. Only restart-app cannot be ordered from inside: the application would end
+    the one who orders it. The nearest way stops and starts the whole query as well, in an application that lives on.
+    """
+    if options_of(policy).get("mode") != MigrationMode.RESTART_APP:
+        return policy
+    return with_options(policy, {"mode": MigrationMode.RESTART_QUERY.value})
 
 
 def keep(orders: Orders, log: Path | None = None, patience: Callable[[float], float] = lambda s: s) -> Keeper:

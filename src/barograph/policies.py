@@ -16,7 +16,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.isolated import isolated
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.stay import stay
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
@@ -39,6 +39,7 @@ DEFAULT = "adaptive"
 
 RESTART_APP, RESTART_QUERY = Migrate(MigrationMode.RESTART_APP), Migrate(MigrationMode.RESTART_QUERY)
 WORKER, BOUNDARY = Migrate(MigrationMode.WORKER), Migrate(MigrationMode.BOUNDARY)
+DELAYED = Migrate(MigrationMode.WARM_CUT, delay_s=2.0)  # N-Storm+: "2 seconds in our experiments"
 
 # name, paper, what it does, forecaster, scaler, allotter, placer, migrator
 _ALL = (
@@ -67,12 +68,12 @@ _ALL = (
     Policy(
         "autoscale",
         "Kombi et al.",
-        "preventive parallelism by local and global activity; placed by r-storm",
+        "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
         NextWindow(),
         Parallelism(),
         Shared(),
-        r_storm,
-        RESTART_APP,
+        RStorm(one_per_worker=True, anew_on_rescale=True),
+        WORKER,  # it "implements the IScheduler interface", so supervisors replace the workers that change
     ),
     Policy(
         "true-rate",
@@ -81,7 +82,7 @@ _ALL = (
         LastValue(),
         TrueRate(),
         Shared(),
-        r_storm,
+        RStorm(),
         RESTART_QUERY,
     ),
     Policy(
@@ -118,7 +119,7 @@ _ALL = (
     Policy(
         "online",
         "Aniello et al.",
-        "placed by measured traffic, pair by pair, within load bounds",
+        "starts as even; then by measured traffic, where that saves over 10 % between nodes or a node is overloaded",
         LastValue(),
         Measured(),
         Shared(),
@@ -134,6 +135,16 @@ _ALL = (
         Shared(),
         TStorm(),
         BOUNDARY,
+    ),
+    Policy(
+        "n-storm-plus",
+        "N-Storm",
+        "as n-storm, but at once, and new places are prepared for 2 s before what moves ends in the old ones",
+        LastValue(),
+        Measured(),
+        Shared(),
+        TStorm(),
+        DELAYED,
     ),
     Policy(
         "even",
@@ -162,7 +173,7 @@ _ALL = (
         LastValue(),
         Fixed(undeclared_pct=10.0, enforced=False),  # Storm's own default
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -182,7 +193,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
     ),
     Policy(
@@ -192,7 +203,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=mean_used,
         learns_from="even",
@@ -204,7 +215,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=peak_used,
         learns_from="even",
@@ -216,7 +227,7 @@ _ALL = (
         LastValue(),
         Fixed(),
         Shared(),
-        r_storm,
+        RStorm(),
         WORKER,
         learns=equal_in_total,
         learns_from=DEFAULT,

@@ -16,8 +16,8 @@ FIVE = {
     "adaptive": GOOD,
     "liu": replace(GOOD, policy="liu", mean_ms=300.0),
     "fixed-equal": replace(GOOD, policy="fixed-equal", mean_ms=600.0),
-    "fixed-peak": replace(GOOD, policy="fixed-peak", mean_ms=15.0, allotted_core_s=100.0),
-    "spark": replace(GOOD, policy="spark", mean_ms=12.0, allotted_core_s=None, moves=None),
+    "fixed-peak": replace(GOOD, policy="fixed-peak", mean_ms=15.0, reserved_core_s=100.0),
+    "spark": replace(GOOD, policy="spark", mean_ms=12.0, reserved_core_s=None, moves=None),
 }
 
 
@@ -33,7 +33,7 @@ MISSED = {
     "late": ({"adaptive": replace(GOOD, late_rows=1)}, "late rows"),
     "slow": ({"fixed-peak": replace(FIVE["fixed-peak"], mean_ms=13.0)}, "adaptive / fixed-peak"),
     "no better than equal shares": ({"fixed-equal": replace(GOOD, mean_ms=500.0)}, "fixed-equal / adaptive"),
-    "much CPU": ({"adaptive": replace(GOOD, allotted_core_s=80.0)}, "core-seconds"),
+    "much CPU": ({"adaptive": replace(GOOD, reserved_core_s=80.0)}, "core-seconds"),
     "a lost row": ({"liu": replace(GOOD, lost=1)}, "counted once"),
     "a row counted twice": ({"spark": replace(FIVE["spark"], counted_twice=1)}, "counted once"),
 }
@@ -50,22 +50,22 @@ def test_a_column_of_a_report() -> None:
     report = {
         "rows": {"late": 3, "lost": 0, "counted_twice": 0},
         "latency_ms": {"due": {"mean": 5.0, "p99": 9.0, "max": 11.0}},
-        "cpu_core_s": {"allotted": None, "used": 7.0},
+        "cpu_core_s": {"reserved": None, "used": 7.0},
         "nodes_used": {"mean": 2.0, "max": 3},
         "moves": None, "rescales": 0, "longest_pause_s": 0.4, "lines": {"undrained": 2},
     }  # fmt: skip
     found = column("spark", report)
-    assert (found.late_rows, found.mean_ms, found.allotted_core_s, found.moves) == (3 + 2 * 8, 5.0, None, None)
+    assert (found.late_rows, found.mean_ms, found.reserved_core_s, found.moves) == (3 + 2 * 8, 5.0, None, None)
     assert found.exact
 
 
 def test_engines_that_agree_and_that_do_not() -> None:
     assert all(a.agree for a in agreement(FIVE, FIVE) if "spark: core" not in a.question)
-    other = {**FIVE, "adaptive": replace(GOOD, mean_ms=900.0, allotted_core_s=67.0)}
+    other = {**FIVE, "adaptive": replace(GOOD, mean_ms=900.0, reserved_core_s=67.0)}
     differ = {a.question: a.why for a in agreement(FIVE, other) if not a.agree}
     assert "policies by mean complete time" in differ
     assert differ["adaptive: mean ms"]
-    assert differ["adaptive: core-s allotted"]
+    assert differ["adaptive: core-s reserved"]
 
 
 def test_the_load_goes_up_and_down_twice_and_ends() -> None:

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from barograph.cli.main import main
+from barograph.cli.notes import SHOWN, WIDTH, block
 from barograph.model import Placement
+from barograph.policies import POLICIES
 from barograph.recordings import read
 from barograph.recordings.validate import Rules, violations
+from tests.recordings.odd import NOTES, odd_cluster
 
 KEYS = [
     "seconds", "peak_memory_mb", "nodes_used", "workers_used", "inter_node_traffic", "inter_worker_traffic",
@@ -87,6 +90,54 @@ def test_a_shipped_recording_as_a_table(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     assert "nodes_used             80" in out
     assert "placed                 1221" in out
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("rates", ["file", "synthetic"])
+def test_every_policy_plans_a_recording_with_all_oddities(
+    policy: str, rates: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(tmp_path, odd_cluster(), "--policy", policy, "--rates", rates, "--validate") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["valid"]
+    assert len(report["placement"]) + len(report["unplaced"]) == 10
+    assert {row["topology"] for row in [*report["placement"], *report["unplaced"]]} == {"odd"}
+    expected = {note.format(file=tmp_path / "mine.json") for note in NOTES.values()}
+    no_rates = "the file has no rates, so traffic counts as 0; --rates synthetic makes some up"
+    assert set(report["notes"]) == expected | ({no_rates} if rates == "file" else set())
+
+
+def test_a_plan_of_an_odd_recording_is_the_start_of_the_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "saved.json"
+    assert plan(tmp_path, odd_cluster(), "--save", str(saved)) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert plan(tmp_path, json.loads(saved.read_text())) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["placement"] == first["placement"]
+    assert NOTES["no components"] in again["notes"]
+
+
+def test_notes_are_a_short_block_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "odd.json"
+    file.write_text(json.dumps(odd_cluster()), encoding="utf-8")
+    assert main(["plan", "--cluster", str(file), "--name", "c", "--policy", "even", "--rates", "synthetic"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index("notes")
+    assert start > next(i for i, line in enumerate(lines) if line.startswith("unplaced"))
+    assert f"  {NOTES['no components']}" in lines[start:]
+    assert len(lines) == start + 1 + SHOWN + 1
+    assert lines[-1] == f"  and {len(NOTES) - SHOWN} more; --format json has them all"
+
+
+def test_a_block_of_notes() -> None:
+    assert block([]) == []
+    assert block(["one"]) == ["notes", "  one"]
+    assert block(["a"] * SHOWN) == ["notes", *["  a"] * SHOWN]
+    (_, long) = block(["word " * 100])
+    assert long.endswith(" ...")
+    assert len(long) <= WIDTH + 2
 
 
 def test_the_check_sees_what_is_broken(tmp_path: Path) -> None:

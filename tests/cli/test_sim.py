@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from barograph.cli.main import main
+from tests.recordings.odd import NOTES, odd_cluster
 
 SHORT = """
 name = "short"
@@ -53,6 +54,7 @@ def test_the_table_says_where_it_is_uncalibrated(
     out = capsys.readouterr().out
     assert "uncalibrated" not in out
     assert "lost rows          0" in out
+    assert "below stable       by 20 %: 0 s  by 40 %: 0 s" in out
     guesses = tmp_path / "guesses.json"
     guesses.write_text('{"machine": "none"}')
     assert main(["sim", scenario, "--policy", "even", "--calibration", str(guesses)]) == 0
@@ -66,6 +68,44 @@ def test_the_list_names_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
     assert "migration/warm-cut-m16" in out
 
 
+def test_notes_of_a_recorded_cluster_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "clusters.json"
+    file.write_text(json.dumps(odd_cluster()), encoding="utf-8")
+    assert main(["sim", f"{file}/c", "--policy", "even", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert sorted(report["notes"]) == sorted(note.format(file=file) for note in NOTES.values())
+    assert report["lost_rows"] == 0
+    assert [t["name"] for t in report["topologies"]] == ["odd"]
+    assert main(["sim", str(file), "--policy", "even"]) == 0
+    out = capsys.readouterr().out
+    assert f"\nnotes\n  {NOTES['priorities']}\n" in out
+    assert f"\n  {NOTES['no components']}\n" in out
+
+
+def test_a_scenario_without_notes(scenario: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", scenario, "--policy", "none"]) == 0
+    assert "notes" not in capsys.readouterr().out
+    assert main(["sim", scenario, "--policy", "none", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+
+
+def test_a_file_of_several_clusters_asks_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = odd_cluster()
+    content["clusters"]["d"] = content["clusters"]["c"]
+    file = tmp_path / "clusters.json"
+    file.write_text(json.dumps(content), encoding="utf-8")
+    assert main(["sim", str(file)]) == 2
+    assert f"{file} has 2 clusters; name one: {file}/c, {file}/d\n" in capsys.readouterr().err
+
+
+def test_more_rows_than_one_by_one_can_be_computed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "much.toml"
+    path.write_text(SHORT.replace("40s=300", "40s=1e9"))
+    assert main(["sim", str(path), "--policy", "none"]) == 2
+    assert "short: the run has 4e+10 rows; grain rows takes at most 200,000,000, and" in capsys.readouterr().err
+    assert main(["sim", str(path), "--policy", "none", "--grain", "flows"]) == 0
+
+
 WRONG = {
     "no such scenario": (["nowhere"], "there is no scenario 'nowhere'"),
     "no such file": (["nowhere.toml"], "the scenario 'nowhere.toml' cannot be read"),
@@ -75,6 +115,8 @@ WRONG = {
     "bad seed": (["debs-2013", "--seed", "-1"], "--seed must be a whole number"),
     "bad grain": (["debs-2013", "--grain", "sand"], "--grain must be rows or flows"),
     "bad format": (["debs-2013", "--format", "xml"], "--format must be json or table"),
+    "no such file of clusters": (["nowhere.json"], "nowhere.json cannot be read"),
+    "no such cluster of a file": (["nowhere.json/c"], "nowhere.json cannot be read"),
     "no such recording": (["recording:nowhere"], "has no cluster 'nowhere'"),
 }
 
@@ -121,6 +163,31 @@ SPOILT = {
         "minimum_nodes 3 is above desired_nodes 2",
     ),
     "level 0": ('name = "t"', 'name = "t"\nlevel = 0', "level must be a whole number of at least 1, not 0"),
+    "a billion nodes": ("count = 2", "count = 1000000000", "count must be at most 10,000, not 1,000,000,000"),
+    "a count with an exponent": ("count = 2", "count = 1e9", "count must be a whole number, not 1000000000.0"),
+    "a hundred million instances": (
+        '{name = "k", parallelism = 2',
+        '{name = "k", parallelism = 100000000',
+        "the number of instances must be at most 100,000, not 100,000,002",
+    ),
+    "a duration of millions of years": (
+        "duration_s = 40",
+        "duration_s = 1e15",
+        "step_s of 0.25 fits 4e+15 times into duration_s; a run has at most 5,000,000",
+    ),
+    "a rate beyond all machines": (
+        "ramp 0s=50 40s=300",
+        "constant 1e300",
+        "'1e300' is not a rate; write rows a second as a number from 0 to 1e+09",
+    ),
+    "a number beyond 64 bits": ("duration_s = 40", f"duration_s = 1{'0' * 400}", "a whole number is beyond 64 bits"),
+    "a number of thousands of digits": ("duration_s = 40", f"duration_s = 1{'0' * 5000}", "digits"),
+    "lists in lists": ("title =", f"deep = {'[' * 9999}{']' * 9999}\ntitle =", "nested too deeply to be read"),
+    "tables in tables": (
+        'title = "a short run"',
+        f"title.{'a.' * 999}b = 1",
+        "values are nested more than 32 deep",
+    ),
 }
 
 

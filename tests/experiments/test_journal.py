@@ -3,20 +3,23 @@
 from pathlib import Path
 
 from barograph.engines.latency import Histogram
+from barograph.experiments.first import First
 from barograph.experiments.journal import DRIVER_KILLED, Journal
 from barograph.experiments.report import ActionReport
-from barograph.model import Instance, Placement, Slot
+from barograph.model import Instance, Placement, Plan, Slot
 
 MOVED = ActionReport(5.0, "move a/0=node-1", True, "", 0.5, None, ("moved",))
 KILLED = ActionReport(9.0, "kill driver", True, "", None, None, ("killed",))
-PLACEMENT = Placement({Instance("wordcount", "split", 0): Slot("node-2")})
+SPLIT = Instance("wordcount", "split", 0)
+PLACEMENT = Placement({SPLIT: Slot("node-2")})
+FIRST = First("liu", {"split": 3}, Placement({SPLIT: Slot("node-1")}), Plan(shares_pct={SPLIT: 20.0}), ("said",))
 
 
 def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     first = Journal(path)
     assert not first.past.begun
-    first.begin(1_000_000)
+    first.begin(1_000_000, FIRST)
     first.ordered({"split": 4}, PLACEMENT)
     first.acted(MOVED, (5.0, 5.5))
     first.saw({100_100: 7, 100_200: 3}, {"due": Histogram.of([5] * 10)}, 900, 1_001_500)
@@ -31,6 +34,7 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
     second = Journal(path)
     past = second.past
     assert (past.start_ms, past.parallelism, past.placement) == (1_000_000, {"split": 4}, PLACEMENT)
+    assert past.first == FIRST
     assert past.done == {(5.0, "move a/0=node-1"), (9.0, "kill driver")}
     assert past.output == {100_100: 7, 100_200: 5, 100_300: 1}
     second.driver_is_up(committed_rows=600, now_ms=1_016_000)
@@ -51,10 +55,25 @@ def test_a_run_is_gone_on_with(tmp_path: Path) -> None:
 
 def test_without_a_file_it_only_remembers() -> None:
     journal = Journal()
-    journal.begin(5)
+    journal.begin(5, FIRST)
     journal.acted(MOVED, (1.0, 2.0))
     journal.saw({1: 1}, {}, 1, None)
     journal.driver_is_up(0, 0)
     assert journal.actions() == [(MOVED, (1.0, 2.0))]
     assert journal.output == {1: 1}
     assert journal.past.restarts == []
+
+
+def test_a_driver_that_was_killed_before_any_order_leaves_the_first_placement(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    journal.begin(5, FIRST)
+    past = Journal(tmp_path / "journal").past
+    assert (past.parallelism, past.placement) == ({}, FIRST.placement)
+
+
+def test_an_order_is_written_when_it_changes(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    for placement in (PLACEMENT, PLACEMENT, FIRST.placement):
+        journal.ordered({}, placement)
+    assert (tmp_path / "journal").read_text().count("ordered") == 2
+    assert Journal(tmp_path / "journal").past.placement == FIRST.placement

@@ -12,13 +12,19 @@ PARALLELISM = {"source": 2, "split": 2, "count": 3}
 RUN = {
     "policy": "adaptive",
     "seconds": 100.0,
-    "cpu_core_s": {"allotted": 70.0, "used": 40.0},
+    "cpu_core_s": {"reserved": 70.0, "limit": 100.0, "used": 40.0},
     "shares": {
         "source": {"instances": 2, "mean": 5.0, "max": 10.0},
         "split": {"instances": 2, "mean": 15.0, "max": 25.0},
         "count": {"instances": 3, "mean": 10.0, "max": 30.0},
     },
+    "operators": {
+        "wordcount/source": {"instances": [2, 2], "used_pct": [2.0, 6.0]},
+        "wordcount/split": {"instances": [2, 4], "used_pct": [20.0, 80.0]},
+        "wordcount/count": {"instances": [3, 3], "used_pct": [15.0, 45.0]},
+    },
 }
+UNSTEERED = {**RUN, "policy": "even", "shares": {}}
 
 
 @pytest.fixture
@@ -34,9 +40,24 @@ def test_peak_is_the_most_any_instance_had(like: Path) -> None:
 def test_equal_is_the_same_cpu_in_total_by_mean_demand(like: Path) -> None:
     found = fixed_shares("fixed-equal", {}, like, PARALLELISM)
     assert found == pytest.approx({"source": 5, "split": 15, "count": 10})  # 2 * 5 + 2 * 15 + 3 * 10 = 70 % for 100 s
-    twice = {**RUN, "cpu_core_s": {"allotted": 140.0}}
+    twice = {**RUN, "cpu_core_s": {"reserved": 140.0}}
     like.write_text(json.dumps(twice))
     assert fixed_shares("fixed-equal", {}, like, PARALLELISM)["split"] == pytest.approx(30)
+
+
+def test_mean_is_what_an_instance_used(like: Path) -> None:
+    found = fixed_shares("fixed-mean", {}, like, PARALLELISM)
+    assert found == pytest.approx({"source": 2, "split": 15, "count": 10})
+
+
+def test_a_run_that_gave_no_shares_tells_what_was_used(tmp_path: Path) -> None:
+    like = tmp_path / "run.json"
+    like.write_text(json.dumps(UNSTEERED))
+    peak = fixed_shares("fixed-peak", {}, like, PARALLELISM)
+    assert peak == pytest.approx({"source": 3, "split": 20, "count": 15})
+    equal = fixed_shares("fixed-equal", {}, like, PARALLELISM)
+    assert sum(equal[o] * n for o, n in PARALLELISM.items()) == pytest.approx(70.0), "70 core-s over 100 s"
+    assert equal["split"] / equal["source"] == pytest.approx(15 / 2)
 
 
 def test_given() -> None:
@@ -47,10 +68,21 @@ def test_given() -> None:
 WRONG = {
     "not JSON": ("nothing", "is not JSON"),
     "a list": ("[]", "not the JSON of a run"),
-    "a run without shares": (json.dumps({**RUN, "shares": {}}), "tells no shares"),
-    "an operator is missing": (json.dumps({**RUN, "shares": {"source": {"mean": 1.0, "max": 1.0}}}), "tells no split"),
-    "unknown CPU": (json.dumps({**RUN, "cpu_core_s": {"allotted": None}}), "allotted is no number"),
-}
+    "neither shares nor use": (json.dumps({**UNSTEERED, "operators": {}}), "tells no operators"),
+    "an operator is missing": (
+        json.dumps({**UNSTEERED, "operators": {"wordcount/source": RUN["operators"]["wordcount/source"]}}),  # type: ignore[index]
+        "no operator 'split'",
+    ),
+    "an operator that did nothing": (
+        json.dumps({**UNSTEERED, "operators": {"wordcount/source": {"instances": [2], "used_pct": [0.0]}}}),
+        "used no CPU",
+    ),
+    "a series that is none": (
+        json.dumps({**UNSTEERED, "operators": {"wordcount/source": {"instances": [2]}}}), "used_pct of an operator",
+    ),
+    "unknown CPU": (json.dumps({**RUN, "cpu_core_s": {"reserved": None, "used": 1.0}}), "reserved is not told"),
+    "a file of an earlier version": (json.dumps({**RUN, "cpu_core_s": {"allotted": 70.0}}), "reserved is not told"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WRONG)

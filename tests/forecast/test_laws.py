@@ -1,5 +1,7 @@
 """What holds for every forecaster and all inputs."""
 
+from statistics import median
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from barograph.forecast import (
     Trend,
     TrendOrParents,
 )
-from barograph.model import BadInput, Snapshot
+from barograph.model import BadInput, Frame, Snapshot
 from tests.cycles import WORD_COUNT, remembered, runs, seen, work
 
 ALL: list[ByFrame] = [LastValue(), Trend(), Parents(), TrendOrParents(), NextWindow(), Holt(), BestOf()]
@@ -42,3 +44,31 @@ def test_a_horizon_of_none_is_refused(forecaster: ByFrame) -> None:
 def test_an_empty_world_has_an_empty_forecast(forecaster: ByFrame) -> None:
     empty = Snapshot(0.0, 10.0, (), ())
     assert forecaster([remembered(empty)] * 3, empty, 1).operators == ()
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    lengths_s=st.lists(st.floats(0.5, 40), min_size=2, max_size=20),
+    first=st.floats(0, 1000),
+    slope=st.floats(0, 20),
+)
+def test_autoscale_knows_a_straight_load_whatever_the_lengths_of_the_cycles(
+    lengths_s: list[float], first: float, slope: float
+) -> None:
+    """Each sample's middle, moved on by one sample, has the rate that the load will have there."""
+    history, at_s = [], 0.0
+    for length_s in lengths_s:
+        at_s += length_s
+        numbers = {o.name: work((first + slope * (at_s - length_s / 2)) * length_s) for o in WORD_COUNT.operators}
+        history.append(remembered(seen(WORD_COUNT, numbers, cycle_s=length_s, at_s=at_s)))
+    *earlier, last = history
+    found = NextWindow(window_s=60.0)(earlier, last.snapshot, 1).operators[0]
+    frame = Frame.of(earlier, last.snapshot)
+    count = frame.window(60.0)
+    samples_s, ahead_s = lengths_s[-count:], median(lengths_s[-count:])
+    middle_s = frame.middle_s[-count:] + at_s + ahead_s
+    expected = sum((first + slope * m) * length for m, length in zip(middle_s, samples_s, strict=True)) / sum(samples_s)
+    if count > 1:
+        assert found.arrived == pytest.approx(expected * lengths_s[-1], rel=1e-6, abs=1e-6)
+    else:
+        assert found.arrived == pytest.approx((expected - slope * ahead_s) * lengths_s[-1], rel=1e-6, abs=1e-6)

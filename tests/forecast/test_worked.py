@@ -1,10 +1,13 @@
 """The worked numbers of the adaptive scheme's prediction and of AUTOSCALE's estimate."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from barograph.forecast import Forecaster, Holt, LastValue, NextWindow, Parents, Trend, TrendOrParents
-from barograph.model import Edge, EdgeTraffic, InstanceMetrics, Operator, OperatorForecast, Snapshot, Topology
+from barograph.model import Edge, EdgeTraffic, InstanceMetrics, Metrics, Operator, OperatorForecast, Snapshot, Topology
 from tests.cycles import chain, remembered, seen, word_count_cycles, work
 
 
@@ -69,8 +72,9 @@ def test_trend(case: str) -> None:
 
 AUTOSCALE = {
     # samples, pending: Estim received, EstimInput
-    "rising": ([100.0, 110.0, 120.0, 130.0, 140.0, 150.0], 90.0, 1110, 1200),
-    "falling to nothing": ([60.0, 50.0, 40.0, 30.0, 20.0, 10.0], 0.0, 0, 0),
+    "rising": ([100.0, 110.0, 120.0, 130.0, 140.0, 150.0], 90.0, 810, 900),
+    "falling": ([60.0, 50.0, 40.0, 30.0, 20.0, 10.0], 0.0, 150, 150),
+    "falling to nothing": ([100.0, 80.0, 60.0, 40.0, 20.0, 0.0], 0.0, 200, 200),
 }
 
 
@@ -81,6 +85,50 @@ def test_next_window_worked(case: str) -> None:
     assert found.arrived * 6 == pytest.approx(received)
     assert found.executed * 6 == pytest.approx(estimated_input)
     assert found.rising == (case == "rising")
+
+
+def uneven(rate_at: Callable[[float], float], lengths_s: list[float]) -> list[Snapshot]:
+    """Cycles of these lengths, each with the rows that a rate brings whose mean over a cycle is that of its middle."""
+    topology, found, at_s = chain(Operator("s", 1, source=True)), list[Snapshot](), 0.0
+    for length_s in lengths_s:
+        at_s += length_s
+        rows = rate_at(at_s - length_s / 2) * length_s
+        found.append(seen(topology, {"s": work(rows)}, cycle_s=length_s, at_s=at_s))
+    return found
+
+
+ONE_LONG = [2.0] * 24 + [12.0] + [2.0] * 12
+
+
+def test_one_long_cycle_does_not_bend_the_line() -> None:
+    flat = forecast_by(NextWindow(), uneven(lambda _: 50.0, ONE_LONG), "s")
+    assert flat.arrived == pytest.approx(50 * 2)
+    assert not flat.rising
+    rising = forecast_by(NextWindow(), uneven(lambda t: 10 + t, ONE_LONG), "s")
+    # The window is 24..84 s; moved on by one sample of 2 s its middle is at 56 s, where the rate is 66.
+    assert rising.arrived == pytest.approx(66 * 2)
+    assert rising.reason is not None
+    assert rising.reason.numbers["received_in_window"] == pytest.approx(66 * 60)
+
+
+def test_a_window_is_a_length_of_time() -> None:
+    """After a cycle of 60 s a window of 60 s holds that cycle and no other."""
+    found = forecast_by(NextWindow(), uneven(lambda t: 10.0 if t < 100 else 20.0, [10.0] * 10 + [60.0]), "s")
+    assert found.arrived == pytest.approx(20 * 60)
+
+
+def test_the_snapshot_before_the_first_cycle_is_no_sample() -> None:
+    run = line([100.0, 110.0, 120.0])
+    before = replace(run[0], at_s=0.0, metrics=Metrics(()))
+    run = [replace(s, at_s=s.at_s + 10.0) for s in run]
+    assert forecast_by(NextWindow(), [before, *run], "s").rising
+    assert forecast_by(NextWindow(), run, "s").reason is not None
+    slopes = [
+        found.reason.numbers["slope_rows_per_cycle"]
+        for found in (forecast_by(NextWindow(), r, "s") for r in ([before, *run], run))
+        if found.reason is not None
+    ]
+    assert slopes == pytest.approx([10.0, 10.0])
 
 
 def test_a_constant_load_is_not_rising() -> None:

@@ -20,7 +20,7 @@ ROWS, COST_S = 1000.0, 2e-3
 
 
 def recorded(clocks_mhz: Sequence[float]) -> list[Cycle]:
-    """Four cycles of 100 rows/s. Each instance of ``a`` has a node of its own; a row costs what its clock makes it."""
+    """Four cycles of 100 rows/s. Each instance of ``a`` has a node of its own; what a row costs follows its clock."""
     cluster = tuple(replace(n, clock_mhz=mhz) for n, mhz in zip(nodes(2, 200), clocks_mhz, strict=True))
     homes = {i: Slot(f"n{1 + (i.operator == 'a' and i.index)}", 0) for i in TOPOLOGY.instances()}
     mean_mhz = sum(clocks_mhz) / 2

@@ -3,7 +3,7 @@
 import pytest
 
 from barograph.migrate.plan import Migrate
-from barograph.model import Demand, Instance, MigrationMode, Operator, OperatorDemand, Placement, Slot
+from barograph.model import BadInput, Demand, Instance, MigrationMode, Operator, OperatorDemand, Placement, Slot
 from tests.cycles import chain, nodes, seen, work
 
 TOPOLOGY = chain(Operator("s", 1, source=True), Operator("a", 2))
@@ -31,3 +31,11 @@ def test_what_is_cut(case: str) -> None:
     plan = Migrate(MigrationMode.CUT)((), NOW, demand, Placement(target))
     assert dict(plan.placement.slots) == moved
     assert plan.cuts == cuts
+
+
+def test_only_a_warm_cut_has_something_that_could_wait() -> None:
+    target = Placement({S0: N1, A0: N2, A1: N2})
+    assert Migrate(MigrationMode.WARM_CUT, delay_s=2.0)((), NOW, DEMAND, target).delay_s == 2.0
+    assert Migrate(MigrationMode.CUT, delay_s=2.0)((), NOW, DEMAND, target).delay_s == 0.0
+    with pytest.raises(BadInput, match="delay_s must be a number of at least 0"):
+        Migrate(delay_s=-1.0)

@@ -2,7 +2,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.model import BadInput, Load, Segment
@@ -51,6 +51,28 @@ def test_random_is_the_same_everywhere_and_for_every_horizon() -> None:
     assert rates != [s.rate_start for s in Load.parse("random 1..25 x200 every 10s seed=8").segments(100)]
 
 
+def test_noise_changes_the_rate_within_its_bounds_and_not_the_mean() -> None:
+    load = Load.parse("steps 0s=100 12s=200 noise 0.1 every 5s seed=7")
+    first = load.segments(20)
+    assert [(s.start_s, s.end_s) for s in first] == [(0, 5), (5, 10), (10, 12), (12, 15), (15, 20)]
+    # splitmix64 of seed 7 starts 0x63cbe1e459320dd7, 0.3898 of the whole range: the first factor is 1 - 0.1 * 0.2204
+    assert first[0].rate_start == first[0].rate_end
+    assert math.isclose(first[0].rate_start, 97.796, rel_tol=1e-5)
+    assert math.isclose(first[3].rate_start, 2 * first[2].rate_start)  # one draw for 10 s to 15 s
+    assert load.segments(1000)[:5] == first
+    factors = [s.rate_start / 200 for s in load.segments(5 * 4000)[4:]]
+    assert 0.9 <= min(factors) < 0.91 and 1.09 < max(factors) <= 1.1
+    assert math.isclose(sum(factors) / len(factors), 1.0, rel_tol=0.003)
+    assert first != Load.parse("steps 0s=100 12s=200 noise 0.1 every 5s seed=8").segments(20)
+
+
+def test_noise_of_nothing_is_the_shape_itself() -> None:
+    for text, until_s, _ in SHAPES.values():
+        plain, noisy = Load.parse(text), Load.parse(f"{text} noise 0 every 7s seed=1")
+        for t in range(0, int(until_s), 3):
+            assert math.isclose(noisy.schedule(until_s).rows_by(t), plain.schedule(until_s).rows_by(t), abs_tol=1e-6)
+
+
 def test_a_trace_is_steps_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "a day.csv"
     file.write_text("# measured\nseconds, rate\n0, 100\n\n30,200 # noon\n")
@@ -97,6 +119,16 @@ ERRORS = {
     "no rows in a batch": ("batches rows=0 every=10s count=2 within=1s", 14, "'0' is not a count"),
     "a batch longer than its period": ("batches rows=5 every=1s count=2 within=2s", 40, "longer than its period"),
     "too many rows at once": ("batches rows=900000000 every=1s count=2 within=1ms", 14, "above 1e+09"),
+    "no part of noise": ("constant 1 noise", 17, "the part by which rates are off"),
+    "bad part of noise": ("constant 1 noise 5% every 5s seed=1", 18, "'5%'"),
+    "more noise than there is": ("constant 1 noise 1.5 every 5s seed=1", 18, "'1.5'"),
+    "too large a rate with noise": ("ramp 0s=1 9s=9.9e8 noise 0.2 every 5s seed=1", 26, "above 1e+09"),
+    "noise without every": ("onoff high=8 low=4 share=1 period=6s noise 0.1 5s seed=1", 48, "'every'"),
+    "noise without a time": ("constant 1 noise 0.1 every", 27, "the time between changes is missing"),
+    "noise that never changes": ("constant 1 noise 0.1 every 0s seed=1", 28, "'0s'"),
+    "noise without a seed": ("random 1..2 x1 every 9s seed=7 noise 0.1 every 5s", 50, "seed= is missing"),
+    "noise twice": ("constant 1 noise 0 every 5s seed=1 noise 0 every 5s seed=1", 36, "'noise'"),
+    "noise before the points": ("steps noise 0.1 every 5s seed=1", 7, "'noise'"),
     "no file": ("trace", 6, "the file is missing"),
     "no such file": ("trace no/such/file", 7, "cannot be read"),
 }
@@ -116,7 +148,12 @@ def test_too_many_pieces_are_refused() -> None:
         Load.parse("onoff high=1 low=0 share=0.5 period=1ms").segments(3600)
 
 
-@given(st.sampled_from([text for text, _, _ in SHAPES.values()]), st.floats(0.001, 10_000))
-def test_segments_have_no_gap_and_end_at_the_horizon(text: str, until_s: float) -> None:
-    schedule = Load.parse(text).schedule(until_s)
+@settings(deadline=None)
+@given(
+    st.sampled_from([text for text, _, _ in SHAPES.values()]),
+    st.sampled_from(["", " noise 0.3 every 7s seed=3", " noise 1 every 13s seed=4"]),
+    st.floats(0.001, 10_000),
+)
+def test_segments_have_no_gap_and_end_at_the_horizon(text: str, noise: str, until_s: float) -> None:
+    schedule = Load.parse(text + noise).schedule(until_s)
     assert schedule.end_s == until_s

@@ -2,9 +2,21 @@
 
 from dataclasses import replace
 
-from barograph.model import Allotment, Demand, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
+from barograph.model import (
+    Allotment,
+    Cycle,
+    Demand,
+    Forecast,
+    Operator,
+    OperatorDemand,
+    Placement,
+    Plan,
+    Slot,
+    Snapshot,
+    Topology,
+)
 from barograph.place import PlaceDecision
-from barograph.place.steady import Steady, holds
+from barograph.place.steady import Fit, Steady, fit
 from barograph.place.thrifty import Thrifty
 from tests.cycles import nodes, workers_on
 from tests.place.worked import ALL
@@ -59,15 +71,30 @@ def test_where_what_is_reserved_does_not_fit_the_demand_decides() -> None:
 
 def test_a_valley_that_lasts_is_used_to_empty_a_node() -> None:
     now = world("n1", "n1", "n2", "n2")
-    assert loads(now, Steady()((), now, demand(10, 15), ALL), 10.0) == [0, 0, 40]
+    past = [Cycle(now, Forecast(()), Demand(()), Allotment(), Plan())]
+    later = replace(now, at_s=60.0)
+    assert loads(later, Steady()(past, later, demand(10, 15), ALL), 10.0) == [0, 0, 40]
+    assert Steady()((), now, demand(10, 15), ALL).placement == now.placement, "nobody knows yet what it needs"
 
 
 def test_what_holds() -> None:
     now = world("n1", "n1", "n2", "n2")
-    assert holds(now, demand(50), ALL)
-    assert not holds(now, demand(51), ALL)
-    assert not holds(world("n1", "n1", "n2"), demand(10), ALL)
-    assert not holds(replace(now, workers=now.workers[1:]), demand(10), ALL)
-    assert not holds(now, demand(10), Allotment({"t": ("n1",)}))
-    assert not holds(now, demand(10), Allotment({"other": ("n1",)}))
-    assert holds(now, demand(10), Allotment({"t": ("n1", "n2")}))
+    assert fit(now, demand(50), ALL) is Fit.HOLDS
+    assert fit(now, demand(51), ALL) is Fit.CROWDED
+    assert fit(world("n1", "n1", "n2"), demand(10), ALL) is Fit.MISPLACED
+    assert fit(replace(now, workers=now.workers[1:]), demand(10), ALL) is Fit.MISPLACED
+    assert fit(now, demand(10), Allotment({"t": ("n1",)})) is Fit.MISPLACED
+    assert fit(now, demand(10), Allotment({"other": ("n1",)})) is Fit.MISPLACED
+    assert fit(now, demand(10), Allotment({"t": ("n1", "n2")})) is Fit.HOLDS
+
+
+def test_what_a_change_left_behind_is_no_reason_for_the_next() -> None:
+    """A node is asked for more than it has 10 s after a change: it is left alone; 40 s after it, it is not."""
+    before, now = world("n1", "n1", "n1", "n2"), world("n1", "n1", "n2", "n2")
+    for seconds, moved in ((10.0, False), (40.0, True)):
+        history = [Cycle(s, Forecast(()), Demand(()), Allotment(), Plan()) for s in (before, now)]
+        later = replace(now, at_s=seconds)
+        found = Steady()(history, later, demand(55, 60), ALL)
+        assert (found.placement != now.placement) is moved
+    without_a_seat = replace(now, at_s=10.0, workers=now.workers[1:])
+    assert Steady()(history, without_a_seat, demand(30, 40), ALL).placement != now.placement

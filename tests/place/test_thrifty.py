@@ -8,14 +8,17 @@ import pytest
 from barograph.model import (
     Allotment,
     BadInput,
+    Cycle,
     Demand,
     Edge,
     EdgeTraffic,
+    Forecast,
     Instance,
     Node,
     Operator,
     OperatorDemand,
     Placement,
+    Plan,
     Slot,
     Snapshot,
     Topology,
@@ -45,6 +48,11 @@ def pair(
     return now, Demand(tuple(OperatorDemand("t", o, 2, (share, share)) for o in "ab"))
 
 
+def lasting(now: Snapshot, seconds: float = 1e5) -> tuple[tuple[Cycle, ...], Snapshot]:
+    """The same after it has lasted for so long that a change is worth its pause; and the history that says so."""
+    return (Cycle(now, Forecast(()), Demand(()), Allotment(), Plan()),), replace(now, at_s=now.at_s + seconds)
+
+
 CROSSED = {"a/0": "n0", "a/1": "n1", "b/0": "n1", "b/1": "n0"}
 
 
@@ -65,15 +73,45 @@ def test_it_uses_no_more_nodes_than_needed() -> None:
 
 
 def test_an_exchange_that_is_worth_it_is_made() -> None:
-    now, demand = pair(CROSSED, share=150)
-    placement = Thrifty()((), now, demand, ALL).placement
+    seen, demand = pair(CROSSED, share=150)
+    history, now = lasting(seen)
+    placement = Thrifty()(history, now, demand, ALL).placement
     assert traffic_between(now, demand, placement)[0] == 0
     assert sorted(moves(now, placement)) in (["a0", "a1"], ["b0", "b1"])
 
 
 def test_of_two_equal_exchanges_the_one_with_less_state_is_made() -> None:
-    now, demand = pair(CROSSED, share=150, state_mb=500)
-    assert moves(now, Thrifty()((), now, demand, ALL).placement) == ["a0", "a1"]
+    seen, demand = pair(CROSSED, share=150, state_mb=500)
+    history, now = lasting(seen)
+    assert moves(now, Thrifty()(history, now, demand, ALL).placement) == ["a0", "a1"]
+
+
+def test_an_exchange_must_be_worth_its_pause() -> None:
+    """All rows saved one hop of 1 ms: a pause of 0.7 s is worth it after 490 s, and not before."""
+    seen, demand = pair(CROSSED, share=150)
+    for seconds, moved in ((480.0, 0), (500.0, 2)):
+        history, now = lasting(seen, seconds)
+        decision = Thrifty()(history, now, demand, ALL)
+        assert len(moves(now, decision.placement)) == moved
+    (why,) = [r for r in decision.reasons if r.about == "cluster"]
+    assert why.why == "worth its pause: rows stay on their nodes"
+    assert (why.numbers["lasted_s"], why.numbers["pause_s"]) == (500.0, 0.7)
+
+
+def test_a_node_is_emptied_once_the_load_is_known_and_then_not_too_often() -> None:
+    seen, demand = pair(CROSSED, share=50)
+    roomy = replace(seen, workers=tuple(replace(w, seats=8) for w in seen.workers))
+    for seconds, used in ((20.0, 2), (30.0, 1)):
+        history, now = lasting(roomy, seconds)
+        found = Thrifty()(history, now, demand, ALL).placement
+        assert len({s.node for s in found.slots.values()}) == used
+    changed = replace(roomy, placement=Placement({**roomy.placement.slots, Instance("t", "a", 0): Slot("n1")}))
+    for seconds, used in ((90.0, 2), (100.0, 1)):  # 0.7 s of pause in each 100 s are 0.7 % of the time
+        (cycle,), now = lasting(roomy, seconds)
+        earlier = replace(cycle, snapshot=changed)
+        found = Thrifty()((earlier, replace(cycle, snapshot=roomy)), now, demand, ALL).placement
+        assert len({s.node for s in found.slots.values()}) == used
+    assert Thrifty(pack=False)(*lasting(roomy, 100.0), demand, ALL).placement == roomy.placement
 
 
 def test_without_a_budget_nothing_moves_by_choice() -> None:

@@ -28,10 +28,11 @@ from barograph.scale.fit import fair_parts, fits
 from tests.cycles import chain, nodes, remembered, runs, seen, work
 
 SOURCE = Operator("s", 4, source=True)
+STRICT = Adaptive(lend=False)  # shares are limits: more headroom, rounded in coarse steps
 
 
 def size(history: list[Cycle], now: Snapshot, scaler: Adaptive | None = None) -> Demand:
-    return (scaler or Adaptive())(history, now, LastValue()(history, now, 1))
+    return (scaler or STRICT)(history, now, LastValue()(history, now, 1))
 
 
 def one(history: list[Cycle], now: Snapshot, operator: str = "s", scaler: Adaptive | None = None) -> OperatorDemand:
@@ -171,7 +172,7 @@ def test_fewer_instances_only_after_a_long_quiet_time_and_never_with_state() -> 
     now = seen(topology, {"s": work(100), "count": work(100)})
     history: list[Cycle] = []
     degrees = []
-    scaler = Adaptive(low_cycles=5)
+    scaler = Adaptive(low_cycles=5, low=0.3)
     for _ in range(5):
         demand = size(history, now, scaler)
         history.append(remembered(now, demand))
@@ -280,20 +281,39 @@ def test_what_is_said_to_fit_does(shares: list[float], rooms: list[float]) -> No
 def test_a_forecast_that_is_often_off_gets_a_margin() -> None:
     now = seen(chain(SOURCE), {"s": work(1000, ms=10)})
     forecast = Forecast((OperatorForecast("t", "s", 1000.0, 1000.0, error_rows=200.0),))
-    found = [Adaptive(margin=m, theta_pct=1)([], now, forecast).operators[0] for m in (0.0, 3.0)]
+    found = [Adaptive(margin=m, theta_pct=1, lend=False)([], now, forecast).operators[0] for m in (0.0, 3.0)]
     assert [o.held_pct[0] for o in found] == pytest.approx([25, 25])
     assert [o.shares_pct[0] for o in found] == [34, 54]  # 25 / 0.75, and for 1600 rows instead of 1000
 
 
-def test_room_is_reserved_for_growth_and_fades_slowly() -> None:
-    """Placers leave room for a fifth more, and for most of what a share was until lately."""
+def test_room_is_left_for_what_a_share_was_until_lately() -> None:
     high, low = (seen(chain(SOURCE), {"s": work(rows, ms=10)}) for rows in (2000, 200))
     first = size([], high, Adaptive(phi=1))
-    second = size([remembered(high, first)], low, Adaptive(phi=1, fading=0.9))
+    past = [remembered(high, first)]
+    second, later = (size(past, replace(low, at_s=s), Adaptive(phi=1, room_s=30)) for s in (20.0, 40.0))
     (high_share,), (low_share,) = ({*d.operators[0].shares_pct} for d in (first, second))
-    assert first.operators[0].reserved_pct == (min(100.0, 1.2 * high_share),) * 4
     assert low_share < high_share
-    assert second.operators[0].reserved_pct == pytest.approx((0.9 * 1.2 * high_share,) * 4)
+    assert second.operators[0].reserved_pct == pytest.approx((high_share,) * 4)
+    assert later.operators[0].reserved_pct == later.operators[0].shares_pct
+
+
+def test_room_is_left_for_the_growth_that_is_in_sight() -> None:
+    """1,000, 1,100, 1,200, 1,300 rows in cycles of 10 s: in 150 s it will be 2,800; at most 1.3 times is allowed."""
+    past: list[Cycle] = []
+    for k in range(4):
+        now = replace(seen(chain(SOURCE), {"s": work(1000 + 100 * k, ms=1)}), at_s=10.0 * k)
+        found = size(past, now, Adaptive(growth=9.0)).operators[0]
+        past.append(remembered(now, Demand((found,))))
+    assert found.reserved_pct[0] / found.shares_pct[0] == pytest.approx(2800 / 1300, rel=0.01)
+    capped = size(past[:-1], now, Adaptive(growth=1.3)).operators[0]
+    assert capped.reserved_pct[0] / capped.shares_pct[0] == pytest.approx(1.3)
+
+
+def test_one_that_is_alone_and_may_borrow_needs_less_headroom() -> None:
+    now = seen(chain(SOURCE), {"s": work(1000, ms=10)})
+    alone, strict = size([], now, Adaptive()).operators[0], size([], now, STRICT).operators[0]
+    assert alone.held_pct == strict.held_pct
+    assert 25 / 0.9 <= alone.shares_pct[0] < 25 / 0.75 <= strict.shares_pct[0]
 
 
 def test_no_room_is_reserved_for_a_guess() -> None:

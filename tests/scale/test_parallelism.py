@@ -1,9 +1,11 @@
-"""AUTOSCALE: the worked numbers, the decision matrix, the grace period."""
+"""AUTOSCALE: the worked numbers, the decision matrix, the grace period, backlog at the source."""
+
+from dataclasses import replace
 
 import pytest
 
 from barograph.forecast import NextWindow
-from barograph.model import Demand, Operator, OperatorDemand, Plan, Rescale, Snapshot
+from barograph.model import Cycle, Demand, Metrics, Operator, OperatorDemand, Outcome, Plan, Rescale, Snapshot
 from barograph.scale import Combine, Parallelism
 from barograph.scale.activity import Activity, Change, Thresholds, capacity_drift, decision, new_degree
 from tests.cycles import chain, remembered, seen, work
@@ -73,20 +75,20 @@ PARENT = Operator("parent", 1, max_parallelism=8)
 CHILD = Operator("child", 2, max_parallelism=8)
 
 
-def window(child_rising: bool = False) -> list[Snapshot]:
+def window(child_rising: bool = False, child_ms: float = 200.0) -> list[Snapshot]:
     """The worked window: parent 80 ms a row, 100 .. 150 rows and 90 pending; child 200 ms a row, 500 in the next."""
     topology = chain(Operator("source", 1, source=True), PARENT, CHILD)
     found = []
     for k in range(6):
         rows = 100.0 + 10 * k
         done = 125.0  # what the parent can do; SF 1
-        child = (500 - 36) / 6 + k - 2.5 if child_rising else 500 / 6
+        child = (500 - 6) / 6 + k - 2.5 if child_rising else 500 / 6
         numbers = {
             "source": work(rows, ms=0.1),
             "parent": work(rows, done, ms=80, pending=90.0),
-            "child": work(child, 50.0, out=0, ms=200),
+            "child": work(child, 50.0, out=0, ms=child_ms),
         }
-        found.append(seen(topology, numbers, at_s=10.0 * k))
+        found.append(seen(topology, numbers, at_s=100.0 + 10 * k))
     return found
 
 
@@ -100,9 +102,9 @@ def degrees(snapshots: list[Snapshot], scaler: Parallelism) -> dict[str, Operato
 def test_parent_worked() -> None:
     found = degrees(window(), Parallelism())["parent"]
     assert found.reason is not None
-    assert found.reason.numbers["input_rows"] == pytest.approx(1200)
+    assert found.reason.numbers["input_rows"] == pytest.approx(900)
     assert found.reason.numbers["capacity_rows"] == pytest.approx(750)
-    assert found.reason.numbers["lal"] == pytest.approx(1.6)
+    assert found.reason.numbers["lal"] == pytest.approx(1.2)
     assert found.parallelism == 2
 
 
@@ -110,7 +112,6 @@ GLOBAL = {
     "max": (Parallelism(), False, 1.25, 3),
     "min, not rising": (Parallelism(combine=Combine.MIN), False, 0.8333, 2),
     "min, rising": (Parallelism(combine=Combine.MIN), True, 0.8333, 3),
-    "ours: the output follows the new degree": (Parallelism(follow_new_degree=True), False, 2.0, 4),
 }
 
 
@@ -123,15 +124,35 @@ def test_child_worked(case: str) -> None:
     assert found.parallelism == degree
 
 
+def test_ours_follows_the_parents_new_degree() -> None:
+    """A child of capacity 500: what the parent can do now is 750, what it can do with its new degree is 900."""
+    for scaler, gal, degree in ((Parallelism(), 1.5, 3), (Parallelism(follow_new_degree=True), 1.8, 4)):
+        found = degrees(window(child_ms=240.0), scaler)["child"]
+        assert found.reason is not None
+        assert found.reason.numbers["gal"] == pytest.approx(gal)
+        assert found.parallelism == degree
+
+
 def test_sources_are_left_alone_unless_asked() -> None:
     topology = chain(Operator("s", 1, source=True, max_parallelism=8))
-    run = [seen(topology, {"s": work(100.0, 60.0, ms=160, pending=400.0)}) for _ in range(6)]
+    run = [seen(topology, {"s": work(100.0, 60.0, ms=160, pending=400.0)}, at_s=10.0 * k) for k in range(6)]
     assert degrees(run, Parallelism())["s"].parallelism == 1
     assert degrees(run, Parallelism(scale_sources=True))["s"].parallelism > 1
 
 
-def test_no_decision_before_a_whole_window_was_seen() -> None:
+def test_no_decision_before_a_whole_window_was_measured() -> None:
     assert degrees(window()[:5], Parallelism())["parent"].parallelism == 1
+
+
+def test_the_snapshot_before_the_first_cycle_is_no_sample() -> None:
+    """Five cycles and the empty snapshot before them are no window of six."""
+    run = window()
+    empty = replace(run[0], metrics=Metrics(()), at_s=run[1].at_s - 10.0)
+    found = degrees([empty, *run[1:]], Parallelism())["parent"]
+    assert found.parallelism == 1
+    assert found.reason is not None
+    assert found.reason.why == "50 of the 60 s of a window have been measured"
+    assert degrees([replace(empty, at_s=90.0), *run], Parallelism())["parent"].parallelism == 2
 
 
 def test_grace_period_of_one_window_for_the_whole_topology() -> None:
@@ -139,11 +160,96 @@ def test_grace_period_of_one_window_for_the_whole_topology() -> None:
     order = Plan(rescales=(Rescale("t", "source", 2),))
     *earlier, now = run
     for age in range(1, 8):
-        history = [remembered(run[0])] * 3 + [remembered(s) for s in earlier]
+        before = [replace(run[0], at_s=100.0 - 10 * k) for k in (3, 2, 1)]
+        history = [remembered(s) for s in (*before, *earlier)]
         history[-age] = remembered(history[-age].snapshot, plan=order)
         found = Parallelism()(history, now, NextWindow()(history, now, 1)).of("t", "parent")
         assert found is not None
         assert (found.parallelism == 1) == (age <= 5), f"{age} cycles after the order"
+
+
+def quiet(at_s: float, cycle_s: float = 10.0, degree: int = 2) -> Snapshot:
+    """The sink could do with one instance: a tenth of what two can do arrives."""
+    topology = chain(Operator("source", 1, source=True), Operator("sink", degree, max_parallelism=8))
+    numbers = {"source": work(2.5 * cycle_s, ms=0.1), "sink": work(2.5 * cycle_s, out=0, ms=80)}
+    return seen(topology, numbers, at_s=at_s, cycle_s=cycle_s)
+
+
+def after_a_slow_change(cycles_since: int) -> list[Cycle]:
+    """Seven cycles, then an order that takes 55 s to hold and makes its cycle one of 60 s, then so many of 10 s."""
+    history = [remembered(quiet(10.0 * k, degree=1)) for k in range(6)]
+    order = remembered(quiet(60.0, degree=1), plan=Plan(rescales=(Rescale("t", "sink", 2),)))
+    history.append(replace(order, outcome=Outcome(done=("scale",), order_to_commit_s=55.0)))
+    return history + [remembered(quiet(120.0 + 10.0 * k, 60.0 if k == 0 else 10.0)) for k in range(cycles_since + 1)]
+
+
+@pytest.mark.parametrize(("cycles_since", "degree"), [(0, 2), (1, 2), (5, 2), (6, 1)])
+def test_a_cycle_that_a_slow_change_made_long_does_not_swallow_the_grace_period(cycles_since: int, degree: int) -> None:
+    """The change holds from 115 s on, so nothing is decided before 175 s; the first cycle after that ends at 180 s."""
+    *history, last = after_a_slow_change(cycles_since)
+    now = last.snapshot
+    found = Parallelism()(history, now, NextWindow()(history, now, 1)).of("t", "sink")
+    assert found is not None
+    assert (found.parallelism, found.wanted) == (degree, 1)
+
+
+def test_a_change_by_hand_starts_a_grace_period_where_it_is_first_seen() -> None:
+    history = [remembered(quiet(10.0 * k, degree=8)) for k in range(7)]
+    for k in range(7):
+        now = quiet(70.0 + 10.0 * k)
+        found = Parallelism()(history, now, NextWindow()(history, now, 1)).of("t", "sink")
+        assert found is not None
+        assert found.parallelism == (2 if k < 6 else 1), f"{k} cycles after the change was seen"
+        history.append(remembered(now))
+
+
+def test_cycles_of_unequal_length_decide_as_equal_ones_do() -> None:
+    """The same flat load, once in cycles of 10 s and once with one of 12 s among those of 2 s."""
+    even = [quiet(10.0 * k) for k in range(1, 8)]
+    lengths_s = [2.0] * 20 + [12.0] + [2.0] * 9
+    uneven = [quiet(sum(lengths_s[: k + 1]), length) for k, length in enumerate(lengths_s)]
+    for run in (even, uneven):
+        found = degrees(run, Parallelism())["sink"]
+        assert found.reason is not None
+        assert found.reason.why == "activity is low, load is not rising"
+        assert found.reason.numbers["input_rows"] == pytest.approx(150)
+        assert found.reason.numbers["capacity_rows"] == pytest.approx(1500)
+        assert found.parallelism == 1
+
+
+def congested(backlog: float, combine: Combine = Combine.MAX) -> dict[str, OperatorDemand]:
+    """80 rows a second, a sink of one instance that does 12.5, and the rest waiting at the source."""
+    topology = chain(
+        Operator("source", 1, source=True, max_parallelism=1),
+        Operator("intermediate", 1, max_parallelism=8),
+        Operator("sink", 1, max_parallelism=8),
+    )
+    numbers = {
+        "source": work(800.0, 125.0, ms=0.5, pending=backlog),
+        "intermediate": work(125.0, ms=2),
+        "sink": work(125.0, out=0, ms=80, pending=2.0),
+    }
+    run = [seen(topology, numbers, at_s=10.0 * k) for k in range(6)]
+    return degrees(run, Parallelism(combine=combine))
+
+
+@pytest.mark.parametrize("combine", Combine)
+def test_backlog_at_the_source_makes_the_operator_critical_that_it_waits_for(combine: Combine) -> None:
+    found = congested(1200.0, combine)
+    sink, intermediate = found["sink"], found["intermediate"]
+    assert sink.reason is not None and intermediate.reason is not None
+    assert sink.reason.numbers["lal"] == pytest.approx((4800 + 1200) / 750)
+    assert sink.parallelism == 8
+    assert intermediate.reason.numbers["lal"] == pytest.approx((4800 + 1200) / 30_000)
+    assert intermediate.parallelism == 1
+
+
+def test_rows_that_just_fell_due_are_no_backlog() -> None:
+    """A source that has fewer rows to read than it read in the sample is not held back."""
+    sink = congested(100.0)["sink"]
+    assert sink.reason is not None
+    assert sink.reason.numbers["lal"] == pytest.approx(752 / 750)
+    assert sink.parallelism == 2
 
 
 def test_cpu_is_reckoned_with_but_not_enforced() -> None:

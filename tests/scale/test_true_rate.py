@@ -1,9 +1,11 @@
 """True-rate sizing: target utilisation, catching up, resting."""
 
+from dataclasses import replace
+
 import pytest
 
 from barograph.forecast import LastValue
-from barograph.model import InstanceMetrics, Operator, OperatorDemand, Plan, Rescale, Snapshot
+from barograph.model import InstanceMetrics, Metrics, Operator, OperatorDemand, Outcome, Plan, Rescale, Snapshot
 from barograph.scale import TrueRate
 from tests.cycles import chain, remembered, seen
 
@@ -15,7 +17,7 @@ def busy(rate: float, true_rate: float, pending: float = 0.0) -> InstanceMetrics
 
 
 def sized(now: Snapshot, operator: str = "s", scaler: TrueRate | None = None, history: int = 0) -> OperatorDemand:
-    earlier = [remembered(now)] * history
+    earlier = [remembered(replace(now, at_s=now.at_s - 10.0 * k)) for k in range(history, 0, -1)]
     found = (scaler or TrueRate())(earlier, now, LastValue()(earlier, now, 1)).of("t", operator)
     assert found is not None
     return found
@@ -34,13 +36,22 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_sized_by_true_rate(case: str) -> None:
     rate, true_rate, pending, before, after = CASES[case]
-    now = seen(chain(Operator("s", before, source=True)), {"s": busy(rate, true_rate, pending)})
+    now = seen(chain(Operator("s", before, source=True)), {"s": busy(rate, true_rate, pending)}, at_s=60.0)
     assert sized(now, history=5).parallelism == after
 
 
 def test_nothing_shrinks_before_a_whole_window_was_seen() -> None:
-    now = seen(chain(Operator("s", 8, source=True)), {"s": busy(100.0, 1000.0)})
+    now = seen(chain(Operator("s", 8, source=True)), {"s": busy(100.0, 1000.0)}, at_s=60.0)
     assert [sized(now, history=h).parallelism for h in (0, 4, 5)] == [8, 8, 4]
+
+
+def test_the_snapshot_before_the_first_cycle_is_no_cycle_of_the_window() -> None:
+    now = seen(chain(Operator("s", 8, source=True)), {"s": busy(100.0, 1000.0)}, at_s=60.0)
+    run = [remembered(replace(now, at_s=10.0 * k)) for k in range(6)]
+    run[0] = remembered(replace(now, at_s=0.0, metrics=Metrics(())))
+    late = replace(now, at_s=50.0)
+    assert TrueRate()(run[:5], late, LastValue()(run[:5], late, 1)).operators[0].parallelism == 8
+    assert TrueRate()(run, now, LastValue()(run, now, 1)).operators[0].parallelism == 4
 
 
 def test_children_are_sized_for_what_parents_will_send_once_they_catch_up() -> None:
@@ -52,12 +63,25 @@ def test_children_are_sized_for_what_parents_will_send_once_they_catch_up() -> N
     assert found.parallelism == 3
 
 
+def rested(order_at_s: float, took_s: float, cycle_s: float, since: int) -> tuple[int, int]:
+    """An order, the cycle that it made ``cycle_s`` long, and so many cycles of 10 s: what it does, what it wants."""
+    topology = chain(Operator("s", 1, source=True))
+    load = {"s": busy(2000.0, 1000.0)}
+    order = remembered(seen(topology, load, at_s=order_at_s), plan=Plan(rescales=(Rescale("t", "s", 1),)))
+    history = [replace(order, outcome=Outcome(done=("scale",), order_to_commit_s=took_s))]
+    ends_s = [order_at_s + cycle_s + 10.0 * k for k in range(since + 1)]
+    run = [seen(topology, load, at_s=at_s, cycle_s=cycle_s if at_s == ends_s[0] else 10.0) for at_s in ends_s]
+    history += [remembered(s) for s in run[:-1]]
+    found = TrueRate()(history, run[-1], LastValue()(history, run[-1], 1)).operators[0]
+    return found.parallelism, found.wanted
+
+
 def test_rests_for_a_window_after_a_change() -> None:
-    now = seen(chain(Operator("s", 1, source=True)), {"s": busy(2000.0, 1000.0)})
-    order = Plan(rescales=(Rescale("t", "s", 2),))
-    history = [remembered(now), remembered(now, plan=order), remembered(now)]
-    found = TrueRate()(history, now, LastValue()(history, now, 1)).operators[0]
-    assert (found.parallelism, found.wanted) == (1, 3)
+    assert [rested(100.0, 0.4, 10.0, since)[0] for since in (0, 5, 6)] == [1, 1, 3]
+
+
+def test_a_cycle_that_a_slow_change_made_long_does_not_swallow_the_rest() -> None:
+    assert [rested(100.0, 58.0, 60.0, since)[0] for since in (0, 1, 5, 6)] == [1, 1, 1, 3]
 
 
 def test_bounds_and_unknown_rates_are_respected() -> None:

@@ -8,9 +8,11 @@ or stands for a count of equal ones. A cluster may have the placement that runs 
 the policy starts from it, and a node that is not there any more has taken its instances with it. --save writes the
 cluster with every node by its id and the new placement, ready to be edited and planned again.
 
-A file with an "origin" is a recording and is read leniently, each liberty listed under notes. What you write yourself
-is read strictly; loops are then marked "feedback": true on the input that closes them. Recordings have no rates;
---rates synthetic makes some up: 100 rows/s from each source instance, passed on by every operator.
+A file with an "origin" is a recording and is read leniently: topologies without components are skipped, groupings that
+Spark does not have count as shuffle (local_or_shuffle, custom ones) or as fields (partial_key), loops are cut where
+they close; notes lists each such liberty. What you write yourself is read strictly; loops are then marked "feedback":
+true on the input that closes them. Recordings have no rates; --rates synthetic makes some up: 100 rows/s from each
+source instance, passed on by every operator.
 --validate counts everything anew, against the policy's own rules, and exits with 1 where one is broken.
 """
 
@@ -21,6 +23,7 @@ import sys
 import time
 from pathlib import Path
 
+from barograph.cli.notes import block
 from barograph.model import BadInput, Demand, Instance, Snapshot
 from barograph.model.checks import require
 from barograph.place import PlaceDecision
@@ -29,7 +32,7 @@ from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
-from barograph.place.r_storm import r_storm
+from barograph.place.r_storm import RStorm
 from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
 from barograph.place.thrifty import Thrifty
@@ -81,7 +84,7 @@ def rules_of(policy: Policy, nodes: dict[str, tuple[str, ...]]) -> Rules:
     placer = policy.placer
     if isinstance(placer, Thrifty | Steady):
         return Rules(cpu=True, memory=True, heap=True, nodes=nodes)
-    if placer is r_storm:
+    if isinstance(placer, RStorm):
         return Rules(cpu=True, memory=True, heap=True, whole=True, nodes=nodes)
     if isinstance(placer, TStorm):
         return Rules(cpu=True, gamma=placer.gamma, workers_per_node=1, nodes=nodes)
@@ -175,8 +178,9 @@ def _table(report: dict[str, object]) -> str:
         why[str(row["reason"])] = why.get(str(row["reason"]), 0) + 1
     lines.append(f"{'unplaced':<22} {sum(why.values())}")
     lines += [f"  {count} x {reason}" for reason, count in why.items()]
-    for key in ("violations", "notes"):
-        values = report.get(key, [])
-        if isinstance(values, list) and values:
-            lines += [key, *(f"  {value}" for value in values)]
-    return "\n".join(lines)
+    violated = report.get("violations")
+    if isinstance(violated, list) and violated:
+        lines += ["violations", *(f"  {value}" for value in violated)]
+    notes = report["notes"]
+    assert isinstance(notes, list)
+    return "\n".join([*lines, *block(notes)])

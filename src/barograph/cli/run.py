@@ -9,6 +9,7 @@ Without --master a small cluster is started on this machine and ended with the r
   random 1..25 x200 every 10s seed=7         a whole number drawn anew, times 200
   batches rows=640 every=60s count=80 within=1s  so many batches, one each period, sent within that time
   trace FILE                                 lines of seconds,rate
+  constant 80 noise 0.05 every 5s seed=7     any but a trace, with rates off by up to 5 %, every 5 s by another part
 
 Actions, any number of times; those for one second share one cut:
 
@@ -19,7 +20,8 @@ What is killed (with -9) comes back: the query from its checkpoint, an executor,
 the driver.
 
 Policy 'spark' is Spark alone: the same query on the same cluster without the plug-in. 'fixed' takes --share,
-'fixed-peak' and 'fixed-equal' take --like.
+'fixed-peak', 'fixed-mean' and 'fixed-equal' take --like. A run begins with the policy's own placement, and the policy
+moves in its paper's own way.
 
 At --seconds the source closes, what is left is drained and committed, and every word's count and checksum are read
 back from the checkpoint and compared with what the source made. Exit code 0 when every row was counted once and
@@ -51,8 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("workload", help=f"one of: {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", type=int, default=3, help="nodes to start (default %(default)s)")
     parser.add_argument("--node-cpu", default="0.6", help="cores of all nodes, or of each: 0.6,0.3,0.9 (%(default)s)")
-    parser.add_argument("--seats", type=int, default=8, help="instances each worker can hold (default %(default)s)")
-    parser.add_argument("--executors", type=int, default=1, help="workers on each node (default %(default)s)")
+    parser.add_argument("--seats", type=int, help="instances each worker can hold (default 8, split over a node's two)")
+    parser.add_argument("--executors", type=int, help="workers on each node (default: as the policy wants, mostly 1)")
     parser.add_argument("--port", type=int, help="the master's port (default: a free one)")
     parser.add_argument("--seconds", type=float, default=60.0, help="when the source closes (default %(default)s)")
     parser.add_argument("--load", default="constant 1000", help="lines a second, see above (default '%(default)s')")
@@ -72,9 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", metavar="P", help="steer the run, see 'barograph policies' (default: leave it be)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
     parser.add_argument("--theta", type=float, metavar="PER_CENT", help="granularity of the policy's CPU shares")
-    parser.add_argument("--migration", metavar="M", help=f"how they move: {', '.join(MigrationMode)} (default cut)")
+    ways = ", ".join(MigrationMode)
+    parser.add_argument("--migration", metavar="M", help=f"how changes are made: {ways} (default: the policy's own)")
     parser.add_argument("--share", default="", metavar="OPERATOR=PER_CENT,..", help="of policy fixed: of each instance")
-    parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak and fixed-equal: another run's JSON")
+    parser.add_argument("--like", type=Path, metavar="FILE", help="of fixed-peak, -mean and -equal: another run's JSON")
     parser.add_argument(
         "--recovery",
         default="30s",
@@ -107,17 +110,22 @@ def run(args: argparse.Namespace) -> int:
     from barograph.experiments.relay import run_it
     from barograph.experiments.run_settings import RunSettings
     from barograph.experiments.warm import RunFailed
+    from barograph.experiments.workers import workers_for
     from barograph.workloads import wordcount
 
     node_cpu = parse_node_cpu(args.node_cpu)
     parallelism = {**wordcount.DEFAULT_PARALLELISM, **parse_counts("--parallelism", "INSTANCES", args.parallelism)}
     steering = _steering(args, parallelism)
+    policy = None if steering is None else steering.decider()
+    workers = workers_for(policy, wordcount.topology(parallelism), args.executors, args.seats)
     settings = RunSettings(
         load=load,
         seconds=args.seconds,
         parallelism=parallelism,
         epoch_s=epoch_s,
-        cluster=ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, port=args.port),
+        cluster=ClusterSettings(
+            args.nodes, node_cpu, workers.seats, workers.executors, workers.memory_mb, port=args.port
+        ),
         master=args.master,
         checkpoint=args.checkpoint,
         actions=tuple(parse_action(a, wordcount.NAME) for a in args.at),
@@ -163,9 +171,7 @@ def _steering(args: argparse.Namespace, parallelism: Mapping[str, int]) -> "Stee
         require("theta_pct" in known, f"policy {args.policy} has no theta: its CPU shares are not in steps")
         options["theta_pct"] = args.theta
     if args.migration is not None:
-        require(
-            args.migration != MigrationMode.RESTART_APP, "a policy cannot end the application it steers: leave that"
-        )
+        require("mode" not in options, "--migration and --option mode say the same: give one of them")
         options["mode"] = args.migration
     shares = fixed_shares(args.policy, parse_shares(args.share), args.like, parallelism)
     return Steering(

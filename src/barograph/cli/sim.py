@@ -3,8 +3,11 @@
     barograph sim --list
     barograph sim wordcount-regular --policy adaptive
     barograph sim my.toml --policy liu --option theta_pct=10 --seed 3 --format json
+    barograph sim recording:largeCluster03
+    barograph sim clusters.json/mine
 
-SCENARIO is the name of one that ships (--list), or a TOML file; docs/simulator.md describes the files and the numbers.
+SCENARIO is the name of one that ships (--list), a TOML file, or a recorded cluster: one that ships, or one of a file as
+barograph plan reads it. docs/simulator.md describes the files, the numbers, and how large a scenario may be.
 The same scenario, policy and seed give the same trace, to the byte; its hash is in the result. Policy ``none`` leaves
 everything as the scenario starts.
 """
@@ -13,10 +16,11 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from barograph.cli.notes import block
 from barograph.cli.options import parse_options
 from barograph.engines.sim import Result, find, read_calibration, shipped
 from barograph.model import BadInput
@@ -69,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
         wall_s = time.perf_counter() - started
     report = {"policy": args.policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
     report["times_real_time"] = round(found.simulated_s / wall_s, 1)
+    report["notes"] = list(scenario.notes)
     if args.format == "json":
         print(json.dumps(report, indent=2))
     else:
         _table(args.policy, found, wall_s)
+        print("".join(f"{line}\n" for line in block(scenario.notes)), end="")
     return 0
 
 
@@ -95,6 +101,8 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
         ("simulated", f"{found.simulated_s:,.0f} s in {wall_s:.1f} s, {speed:,.0f} times real time"),
         ("trace", found.trace_sha256[:16]),
     ]
+    if len(found.topologies) == 1:
+        lines.insert(3, ("below stable", _degraded(found.topologies[0].degraded_s)))
     for name, value in lines:
         print(f"  {name:<18} {value}")
     if len(found.topologies) > 1:
@@ -102,6 +110,12 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
             print(f"  {t.name:<18} {_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s")
     if found.lost_rows:
         print("rows were lost: that is a fault of the simulator", file=sys.stderr)
+
+
+def _degraded(seconds: Mapping[int, int] | None) -> str:
+    if seconds is None:
+        return "unknown: the output was never undisturbed"
+    return "  ".join(f"by {pct} %: {count} s" for pct, count in seconds.items())
 
 
 def _times(times: object) -> str:

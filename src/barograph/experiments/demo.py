@@ -1,8 +1,8 @@
 """``make demo``: three small nodes and WordCount in three acts, about five minutes; then a table and a picture.
 
 1. Hands and eyes: two moves, a rescale and a kill -9 while a load rises and falls; no row is lost, none counted twice.
-2. The default policy rides a load that rises fivefold and falls again. It does not lend, so that what it is allotted is
-   all it can use, as in the third act.
+2. The default policy rides a load that rises fivefold and falls again. It does not lend, so that what is reserved
+   is all it can use, as in the third act.
 3. The same load under fixed shares of the same CPU in total.
 """
 
@@ -29,7 +29,7 @@ RIDE = (
     "--cycle", "2s", "--recovery", "off", "--epoch", "300s", "--format", "json",
 )  # fmt: skip
 ADAPTIVE = ("--policy", "adaptive", "--option", "lend=false", "--theta", "2")
-HEAD = f"{'policy':<12} {'mean ms':>9} {'p99 ms':>9} {'late':>8} {'allotted':>9} {'used':>7} {'nodes':>6} {'moves':>6}"
+HEAD = f"{'policy':<12} {'mean ms':>9} {'p99 ms':>9} {'late':>8} {'reserved':>9} {'used':>7} {'nodes':>6} {'moves':>6}"
 
 
 def main() -> int:
@@ -69,7 +69,7 @@ def line(report: dict[str, Any]) -> str:
     due, cpu = report["latency_ms"]["due"], report["cpu_core_s"]
     return (
         f"{report['policy']:<12} {due['mean']:>9,.1f} {due['p99']:>9,.0f} {report['rows']['late']:>8,} "
-        f"{cpu['allotted']:>9.1f} {cpu['used']:>7.1f} {report['nodes_used']['mean']:>6.1f} {report['moves']:>6}"
+        f"{cpu['reserved']:>9.1f} {cpu['used']:>7.1f} {report['nodes_used']['mean']:>6.1f} {report['moves']:>6}"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from barograph.engines.latency import Histogram
+from barograph.experiments.first import First
 from barograph.experiments.repeats import RestartReport
 from barograph.experiments.report import CLOCKS, ActionReport
 from barograph.model import Placement
@@ -24,9 +25,13 @@ STARTED_AGAIN = "the application was ended and started again, to move instances"
 
 @dataclass
 class Past:
-    """What earlier drivers of the run left. planned_ms: of the epoch last seen open."""
+    """What earlier drivers of the run left. planned_ms: of the epoch last seen open. first: what the run began with.
+
+    parallelism, placement: as last ordered; parallelism only of operators that were rescaled since the query was built.
+    """
 
     start_ms: int = 0
+    first: First | None = None
     actions: list[tuple[ActionReport, Window]] = field(default_factory=list)
     restarts: list[RestartReport] = field(default_factory=list)
     output: dict[int, int] = field(default_factory=dict)
@@ -59,10 +64,11 @@ class Journal:
         self._output: dict[int, int] = {}
         self._latency: dict[str, Histogram] = {}
         self._epochs: set[int] = set()
+        self._ordered = (self.past.parallelism, self.past.placement)
 
-    def begin(self, start_ms: int) -> None:
-        self.past.start_ms = start_ms
-        self._write("begun", start_ms=start_ms)
+    def begin(self, start_ms: int, first: First) -> None:
+        self.past.start_ms, self.past.first = start_ms, first
+        self._write("begun", start_ms=start_ms, first=to_json(first))
 
     def killed(self, at_ms: int, report: ActionReport, at_s: float) -> None:
         """Written by who killed the driver."""
@@ -93,6 +99,10 @@ class Journal:
         self._write("action", report=asdict(report), window=list(window))
 
     def ordered(self, parallelism: Mapping[str, int], placement: Placement) -> None:
+        """Written when it is another than before: a controller orders without telling this process."""
+        if (dict(parallelism), placement) == self._ordered:
+            return
+        self._ordered = (dict(parallelism), placement)
         self._write("ordered", parallelism=dict(parallelism), placement=to_json(placement))
 
     def restarted(self, restart: RestartReport) -> None:
@@ -150,7 +160,8 @@ def read(path: Path) -> Past:
             continue  # the last line of a driver that was killed while writing it
         kind = noted.pop("kind")
         if kind == "begun":
-            past.start_ms = noted["start_ms"]
+            past.start_ms, past.first = noted["start_ms"], from_json(First, noted["first"])
+            past.placement = past.first.placement
         elif kind == "action":
             report = ActionReport(**{**noted["report"], "did": tuple(noted["report"]["did"])})
             past.actions.append((report, (noted["window"][0], noted["window"][1])))

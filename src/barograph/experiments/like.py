@@ -1,7 +1,9 @@
 """Fixed shares for a run: as given, or taken from the JSON of another run. Refuses what cannot be; starts nothing.
 
-``fixed-peak``: each operator at the most that any of its instances was allotted there. ``fixed-equal``: the same
-core-seconds in total, held for the whole run, spread over the operators in proportion to their mean shares.
+``fixed-peak``: each operator at the most that any of its instances was given there. ``fixed-mean``: at what one used on
+the mean. ``fixed-equal``: the core-seconds that were reserved there in total, held for the whole run, spread over the
+operators in proportion to their mean shares. The other run may have been under any policy, or unsteered: where it gave
+no shares, what instances used counts instead.
 """
 
 import json
@@ -12,7 +14,8 @@ from typing import Any
 from barograph.model import BadInput
 from barograph.model.checks import require
 
-GIVEN, PEAK, EQUAL = "fixed", "fixed-peak", "fixed-equal"
+GIVEN, PEAK, MEAN, EQUAL = "fixed", "fixed-peak", "fixed-mean", "fixed-equal"
+_LIKE = (PEAK, MEAN, EQUAL)
 
 
 def fixed_shares(
@@ -23,28 +26,40 @@ def fixed_shares(
     for operator in given:
         known = ", ".join(parallelism)
         require(operator in parallelism, f"--share: there is no operator {operator!r}; there are {known}")
-    if policy not in (PEAK, EQUAL):
-        require(like is None, f"--like is of policies {PEAK} and {EQUAL}, not of {policy}")
+    if policy not in _LIKE:
+        require(like is None, f"--like is of policies {', '.join(_LIKE)}, not of {policy}")
         return dict(given)
     require(like is not None, f"policy {policy} takes its shares from another run: --like FILE with that run's JSON")
     assert like is not None
     other = _read(like)
-    shares = _part(other, "shares", like)
-    found: dict[str, float] = {}
-    for operator in parallelism:
-        found[operator] = _number(_part(shares, operator, like), "max" if policy == PEAK else "mean", like)
-    if policy == PEAK:
+    found = {operator: _of_instance(other, operator, policy, like) for operator in parallelism}
+    if policy != EQUAL:
         return found
-    allotted_core_s = _number(_part(other, "cpu_core_s", like), "allotted", like)
-    return equal_shares(found, parallelism, allotted_core_s, _number(other, "seconds", like))
+    reserved_core_s = _number(_part(other, "cpu_core_s", like), "reserved", like)
+    return equal_shares(found, parallelism, reserved_core_s, _number(other, "seconds", like))
+
+
+def _of_instance(other: Mapping[str, Any], operator: str, policy: str, path: Path) -> float:
+    """Per cent of a core of one instance: what was asked for it there, or else what it used."""
+    peak = policy == PEAK
+    asked = other.get("shares")
+    if isinstance(asked, dict) and isinstance(asked.get(operator), dict) and policy != MEAN:
+        return _number(asked[operator], "max" if peak else "mean", path)
+    series = [s for name, s in _part(other, "operators", path).items() if name.rpartition("/")[2] == operator]
+    require(bool(series), f"{path}: its run has no operator {operator!r}")
+    used, instances = ([float(v) for v in _list(series[0], key, path)] for key in ("used_pct", "instances"))
+    each = [pct / count for pct, count in zip(used, instances, strict=True) if count > 0]
+    found = max(each) if peak else sum(each) / len(each)
+    require(found > 0, f"{path}: its operator {operator} used no CPU, so that no share can be taken from it")
+    return found
 
 
 def equal_shares(
-    mean_pct: Mapping[str, float], parallelism: Mapping[str, int], allotted_core_s: float, seconds: float
+    mean_pct: Mapping[str, float], parallelism: Mapping[str, int], core_s: float, seconds: float
 ) -> dict[str, float]:
     """So many core-seconds held evenly over the time, and spread in proportion to the mean share of each operator."""
     in_all_pct = sum(mean_pct[o] * parallelism[o] for o in mean_pct)
-    times = 100.0 * allotted_core_s / seconds / in_all_pct
+    times = 100.0 * core_s / seconds / in_all_pct
     return {o: share * times for o, share in mean_pct.items()}
 
 
@@ -77,12 +92,19 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _part(of: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
     found = of.get(key)
-    require(isinstance(found, dict) and bool(found), f"{path}: its run tells no {key}: take one that a policy steered")
+    require(isinstance(found, dict) and bool(found), f"{path}: its run tells no {key}, which this needs")
     return dict(found or {})
+
+
+def _list(of: Any, key: str, path: Path) -> list[Any]:
+    found = of.get(key) if isinstance(of, dict) else None
+    fits = isinstance(found, list) and bool(found) and all(isinstance(v, int | float) for v in found)
+    require(fits, f"{path}: {key} of an operator is no list of numbers")
+    return list(found or ())
 
 
 def _number(of: Mapping[str, Any], key: str, path: Path) -> float:
     found = of.get(key)
     fits = isinstance(found, int | float) and not isinstance(found, bool) and found > 0
-    require(fits, f"{path}: {key} is no number above 0")
+    require(fits, f"{path}: {key} is {'not told' if found is None else 'no number above 0'}, and this needs it")
     return float(found or 0.0)

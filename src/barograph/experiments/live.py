@@ -1,9 +1,10 @@
 """What a person sees while a run goes on: a line a second."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
-from barograph.model import Latency
+from barograph.model import Latency, Node, Snapshot
 
 HEADER = (
     f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50 ms':>7} {'p99 ms':>7} {'epoch':>5}"
@@ -23,6 +24,14 @@ class LiveLine:
     epoch: int
     latency: Latency | None
     by_node: dict[str, list[str]]
+
+
+def by_node(now: Snapshot, nodes: Iterable[Node]) -> dict[str, list[str]]:
+    """The instances on each node, also on those that have none."""
+    found: dict[str, list[str]] = {n.name: [] for n in nodes}
+    for instance, slot in sorted(now.placement.slots.items()):
+        found[slot.node].append(f"{instance.operator}/{instance.index}")
+    return found
 
 
 class Table:

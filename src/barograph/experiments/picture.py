@@ -13,13 +13,15 @@ WIDTH, PANEL_HIGH, GAP, LEFT, TOP = 560, 170, 46, 74, 76
 _SCALE = 2
 
 
+Point = tuple[float, float | None]
+"""(second, value); None where nothing is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Series:
-    """(second, value); None where nothing is known."""
-
     name: str
     color: Color
-    points: tuple[tuple[float, float | None], ...]
+    points: tuple[Point, ...]
     steps: bool = False  # each value holds until the next
 
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,12 +20,14 @@ from barograph.engines.spark.checkpoint import committed_offsets
 from barograph.engines.spark.conf import plain_settings
 from barograph.engines.spark.own_figures import committed, next_job, running_tasks, task_figures
 from barograph.engines.spark.session import await_executors, open_session, real_time
+from barograph.experiments.degradation import degradation, stops_of
 from barograph.experiments.live import LiveLine
+from barograph.experiments.meter import UNKNOWN, Metered
 from barograph.experiments.pauses import longest, pauses
 from barograph.experiments.place import Place, open_place
 from barograph.experiments.report import RunReport
 from barograph.experiments.run_settings import LEAST_PLAIN_EPOCH_S, RunSettings, check
-from barograph.experiments.steering import Steered
+from barograph.experiments.steered import Steered
 from barograph.experiments.verdict import judge
 from barograph.experiments.warm import WARM_UP_ROWS_S, RunFailed, require_alive
 from barograph.model import Load, Node
@@ -119,30 +122,38 @@ def _measured(
         truth_by_spark(spark, replay, committed_offsets(checkpoint)), wordcount.counted(spark, str(checkpoint))
     )
     words = settings.lines.words_per_line
-    pause_s = longest(pauses(seen.output, schedule, start_ms, settings.seconds, words))
+    found = pauses(seen.output, schedule, start_ms, settings.seconds, words)
+    degraded = degradation(seen.output, schedule, start_ms, settings.seconds, words, stops_of(found))
     return RunReport(
-        wordcount.NAME, str(settings.load), settings.seconds, due, max(0, left), verdict, pause_s, seen.epochs, (), (),
-        (), sum(seen.output.values()), seen.latency, settings.timeout_s,
-        alone(figures.hosts, figures.cpu_s, place.nodes, settings.seconds), start_ms,
+        wordcount.NAME, str(settings.load), settings.seconds, due, max(0, left), verdict, longest(found),
+        seen.epochs, (), (), (), sum(seen.output.values()), seen.latency, settings.timeout_s,
+        alone(figures.workers, figures.cpu_s, place.nodes, settings.seconds), start_ms, degraded,
     )  # fmt: skip
 
 
-def alone(hosts: Sequence[Mapping[str, int]], cpu_s: float, nodes: Mapping[str, Node], seconds: float) -> Steered:
-    """Nobody limits an instance: it is allotted a core, and a node never more than it has, as in the simulator.
+def alone(
+    workers: Sequence[Mapping[tuple[str, str], int]], cpu_s: float, nodes: Mapping[str, Node], seconds: float
+) -> Steered:
+    """Nothing limits an instance: it has been given a core, and a node never gives more than it has, as elsewhere.
 
-    hosts: of each epoch, tasks by host. Which of them moved from one epoch to the next is not known.
+    workers: of each epoch, tasks by host and executor. Which of them moved from one epoch to the next is not known, nor
+    is what they sent to each other.
     """
-    ran = [h for h in hosts if h]
-    cores = [sum(min(float(n), nodes[host].cpu_pct / 100.0) for host, n in h.items() if host in nodes) for h in ran]
+    ran = [by_worker for by_worker in workers if by_worker]
+    if not ran:
+        return Steered(NAME, replace(UNKNOWN, used_core_s=cpu_s), None, 0)
+    hosts = [{host: sum(n for (h, _), n in epoch.items() if h == host) for host, _ in epoch} for epoch in ran]
+    cores = [sum(min(float(n), nodes[host].cpu_pct / 100.0) for host, n in h.items() if host in nodes) for h in hosts]
+    core_s = seconds * sum(cores) / len(cores)
     return Steered(
         NAME,
-        seconds * sum(cores) / len(cores) if cores else None,
-        cpu_s,
-        sum(len(h) for h in ran) / len(ran) if ran else None,
-        max((len(h) for h in ran), default=None),
+        Metered(
+            core_s, core_s, cpu_s, sum(len(h) for h in hosts) / len(ran), max(len(h) for h in hosts),
+            sum(len(w) for w in ran) / len(ran), max(len(w) for w in ran),
+        ),
         None,
         0,
-    )
+    )  # fmt: skip
 
 
 def _await(query: StreamingQuery, condition: Callable[[], bool], timeout_s: float, failure: str) -> None:

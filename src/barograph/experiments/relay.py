@@ -25,8 +25,9 @@ from barograph.experiments.live import LiveLine, Table
 from barograph.experiments.place import open_place
 from barograph.experiments.plain import run_plain
 from barograph.experiments.report import ActionReport, RunReport
-from barograph.experiments.run import StartAgain, run
+from barograph.experiments.run import run
 from barograph.experiments.run_settings import RunSettings, check
+from barograph.experiments.under_way import StartAgain
 from barograph.experiments.warm import RunFailed
 from barograph.model import MigrationMode
 

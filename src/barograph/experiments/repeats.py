@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from barograph.engines.spark.supervise import Restart
+
 
 @dataclass(frozen=True, slots=True)
 class RestartReport:
@@ -37,3 +39,9 @@ def first_time_output(output: Mapping[int, int], restarts: Iterable[RestartRepor
             if left == 0:
                 break
     return new
+
+
+def restart_report(restart: Restart, start_ms: int) -> RestartReport:
+    """One death of the query as a report has it: seconds count from the load's start."""
+    at_s = (restart.at_ms - start_ms) / 1000
+    return RestartReport(at_s, restart.cause, restart.down_s, restart.rows.read, restart.rows.output)

@@ -1,10 +1,11 @@
 """What a run says of itself at the end. docs/run.md documents every key."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from barograph.engines.latency import Histogram
 from barograph.experiments.repeats import RestartReport
-from barograph.experiments.steering import Steered
+from barograph.experiments.steered import Steered
 from barograph.experiments.verdict import Verdict
 
 CLOCKS = ("due", "read")
@@ -25,6 +26,8 @@ class ActionReport:
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
+    """first: what the run began with, as JSON has it: a report goes from one process to another."""
+
     workload: str
     load: str
     seconds: float
@@ -41,6 +44,8 @@ class RunReport:
     timeout_s: float
     steered: Steered
     start_ms: int
+    degraded_s: dict[int, int] | None  # None: not known
+    first: Mapping[str, object] | None = None
 
     @property
     def late_rows(self) -> int:
@@ -68,6 +73,7 @@ class RunReport:
             },
             "latency_ms": {clock: _latency(self.latency[clock]) for clock in CLOCKS},
             "longest_pause_s": round(self.longest_pause_s, 3),
+            "degraded_s": self.degraded_s,
             "epochs": self.epochs,
             "actions": [
                 {
@@ -84,6 +90,7 @@ class RunReport:
             "output": {"rows": self.output_rows, "repeated": sum(r.rows_repeated for r in self.restarts)},
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
+            "first": self.first,
             **self.steered.to_json(),
         }
 
@@ -94,6 +101,7 @@ class RunReport:
             f"words   due {v.due:,}  counted {v.counted:,}  lost {v.lost:,}  counted twice {v.counted_twice:,}"
             + ("" if v.checksum_ok else "  CHECKSUM DIFFERS"),
             f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
+            f"below   {_degraded(self.degraded_s)}",
         ]
         for clock in CLOCKS:
             found = self.latency[clock].latency()
@@ -110,12 +118,7 @@ class RunReport:
         for r in self.restarts:
             again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
             lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
-        s = self.steered
-        lines.append(
-            f"policy  {s.policy}: {_told(s.cpu_allotted_s)} core-s allotted, {_told(s.cpu_used_s)} used; "
-            f"{_told(s.nodes_mean)} nodes on the mean, {_told(s.nodes_max, 0)} at most; "
-            f"{_told(s.moves, 0)} moves, {s.rescales} rescales"
-        )
+        lines += self.steered.lines()
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
 
@@ -125,8 +128,10 @@ def _latency(histogram: Histogram) -> dict[str, float] | None:
     return None if found is None else {name: round(value, 1) for name, value in asdict(found).items()}
 
 
-def _told(value: float | None, places: int = 1) -> str:
-    return "unknown" if value is None else f"{value:,.{places}f}"
+def _degraded(found: dict[int, int] | None) -> str:
+    if found is None:
+        return "the output was never undisturbed, so how far it fell below stable is unknown"
+    return "stable output by at least " + ", ".join(f"{pct} %: {seconds} s" for pct, seconds in found.items())
 
 
 def _rounded(value: float | None) -> float | None:

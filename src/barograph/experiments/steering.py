@@ -10,14 +10,17 @@ from typing import Any
 from barograph.beat import Keeper
 from barograph.engines.spark.endpoint import Endpoint
 from barograph.epochs import RECOVERY_S
-from barograph.experiments.spent import OperatorShare, spent
+from barograph.experiments.asked import asked
+from barograph.experiments.held import Held
+from barograph.experiments.meter import metered
+from barograph.experiments.steered import Steered
 from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
+from barograph.loop import Mode
 from barograph.loop_process import Orders, keep
 from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require_positive
-from barograph.policies import named
-from barograph.policy import options_of
+from barograph.policies import Policy, named, options_of
 
 _BEFORE_MS = 60_000  # a history that is kept may hold earlier runs, which ended long before this load began
 
@@ -47,53 +50,39 @@ class Steering:
         self.orders(Path(), Path()).settings()  # an unknown policy or option is told before anything is started
 
     def orders(self, socket: Path, folder: Path) -> Orders:
-        # Spark moves by cut or at a boundary; a policy that would rather warm its target first cuts here.
-        ways = {"mode": MigrationMode.CUT.value} if "mode" in options_of(named(self.policy)) else {}
         return Orders(
             str(socket), str(self.history or folder / "history"), str(folder / "beat"), self.policy, self.cycle_s,
-            self.mode, self.enforce, {**ways, **self.options}, shares_pct=dict(self.shares_pct),
+            self.mode, self.enforce, dict(self.options), shares_pct=dict(self.shares_pct),
             release_after_s=self.release_after_s, spare_nodes=self.spare_nodes, recovery_s=self.recovery_s,
         )  # fmt: skip
 
+    @property
+    def acts(self) -> bool:
+        """Whether its plans are carried out; else they are only recorded."""
+        return self.mode == Mode.ACT
+
+    def decider(self) -> Policy:
+        """The policy as its controller runs it."""
+        return self.orders(Path(), Path()).settings().policy
+
+    @property
+    def migration(self) -> str:
+        """How its plans take effect."""
+        return str(options_of(self.decider()).get("mode", MigrationMode.CUT))
+
+    @property
+    def instead(self) -> str:
+        """One sentence where plans take effect in another way than the policy's own although no option says so."""
+        own = options_of(named(self.policy)).get("mode")
+        if "mode" in self.options or own in (None, self.migration):
+            return ""
+        return (
+            f"{self.policy} moves by {own} in its paper; a policy cannot end the application it steers, so here it "
+            f"moves by {self.migration}"
+        )
+
     def start(self, socket: Path, folder: Path) -> Keeper:
         return keep(self.orders(socket, folder), folder / "controller.log")
-
-
-@dataclass(frozen=True)
-class Steered:
-    """What was done to a run. cpu: core-seconds. decisions: cycles that changed something or were refused.
-
-    None is unknown. controller_starts: None where there was no controller. shares: by operator.
-    """
-
-    policy: str
-    cpu_allotted_s: float | None
-    cpu_used_s: float | None
-    nodes_mean: float | None
-    nodes_max: int | None
-    moves: int | None
-    rescales: int
-    decisions: tuple[dict[str, object], ...] = ()
-    controller_starts: int | None = None
-    said: tuple[str, ...] = ()
-    shares: Mapping[str, OperatorShare] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, object]:
-        controlled = {"starts": self.controller_starts, "said": list(self.said)}
-        return {
-            "policy": self.policy,
-            "cpu_core_s": {"allotted": _rounded(self.cpu_allotted_s), "used": _rounded(self.cpu_used_s)},
-            "nodes_used": {"mean": _rounded(self.nodes_mean), "max": self.nodes_max},
-            "shares": {operator: share.to_json() for operator, share in self.shares.items()},
-            "moves": self.moves,
-            "rescales": self.rescales,
-            "decisions": list(self.decisions),
-            "controller": None if self.controller_starts is None else controlled,
-        }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
 
 
 @dataclass
@@ -105,47 +94,57 @@ class Outlook:
 
 @contextmanager
 def steered(
-    steering: Steering | None, endpoint: Endpoint | None, start_ms: int, seconds: float, say: Callable[[str], None]
+    steering: Steering | None,
+    endpoint: Endpoint | None,
+    start_ms: int,
+    seconds: float,
+    begun: Held | None,
+    say: Callable[[str], None],
 ) -> Iterator[Outlook]:
-    """While this lasts a controller process acts, where the run is steered by a policy. start_ms: the load's start."""
+    """While this lasts a controller process acts, where the run is steered by a policy.
+
+    start_ms: the load's start. begun: what is in force before the controller's first plan; None: unknown.
+    """
     outlook = Outlook()
     if steering is None or endpoint is None:
         yield outlook
         return
     with tempfile.TemporaryDirectory(prefix="barograph-steering-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        say(f"steered by {steering.policy}")
+        say(f"steered by {steering.policy}, which moves by {steering.migration}")
+        if steering.instead:
+            say(steering.instead)
         keeper = steering.start(endpoint.path, folder)
         try:
             yield outlook
         finally:
             keeper.close()
             history = Path(steering.orders(endpoint.path, folder).history)
-            outlook.found = read_steered(steering, history, start_ms, seconds, keeper)
+            outlook.found = read_steered(steering, history, start_ms, seconds, begun, keeper)
 
 
-def read_steered(steering: Steering, folder: Path, start_ms: int, seconds: float, keeper: Keeper) -> Steered:
+def read_steered(
+    steering: Steering, folder: Path, start_ms: int, seconds: float, begun: Held | None, keeper: Keeper
+) -> Steered:
     """From the history, once the controller has ended. Times are since the load's start, which lasts ``seconds``."""
     try:
         require_history(folder)
         found = [r for r in rows(folder) if r["kind"] == "cycle" and r["wall_ms"] >= start_ms - _BEFORE_MS]
     except BadInput:
         found = []  # it never got to its first cycle; what it said tells why
-    nodes = [r["nodes_used"] for r in found if r["nodes_used"] is not None]
     cycles = [((r["wall_ms"] - start_ms) / 1000, entry.cycle) for r in found if (entry := from_row(r)).cycle]
-    cpu = spent(cycles, seconds)
+    # Not what plans name: a change that waits for a boundary is named again in each cycle until then.
+    done = [text for r in found for text in r["done"] or ()]
     return Steered(
         steering.policy,
-        cpu.allotted_core_s if found else None,
-        sum(r["cpu_used_s"] or 0.0 for r in found) if found else None,
-        sum(nodes) / len(nodes) if nodes else None,
-        max(nodes, default=None),
-        sum(len(r["moves"] or ()) for r in found if not r["refused"]),
-        sum(len(r["rescales"] or ()) for r in found if not r["refused"]),
+        metered(cycles, seconds, begun),
+        sum(text.startswith("moved ") for text in done),
+        sum(text.startswith("scaled ") for text in done),
         tuple(_decision(r, start_ms) for r in found if r["changed"] or r["refused"] or r["done"]),
         keeper.starts,
         tuple(keeper.said),
-        cpu.shares,
+        asked(cycles, seconds),
+        steering.migration,
     )
 
 

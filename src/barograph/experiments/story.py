@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from barograph.experiments.picture import BLUE, GREEN, GREY, ORANGE, RED, Panel, Series, Story
-from barograph.experiments.spent import in_force
+from barograph.experiments.held import Held, in_all
+from barograph.experiments.meter import looks
+from barograph.experiments.picture import BLUE, GREEN, GREY, ORANGE, RED, Panel, Point, Series, Story
 from barograph.history.read import entries
 from barograph.model import Load
 
@@ -28,11 +29,12 @@ def story(title: str, report: Mapping[str, Any], history: Path, start_ms: int) -
         latency = next((t.latency_due for t in now.topology_metrics), None)
         mean.append((at_s, None if latency is None else latency.mean))
         p99.append((at_s, None if latency is None else latency.p99))
-    given = tuple((max(at_s, 0.0), pct) for at_s, pct in in_force(seen))
+    held = [(max(look.at_s, 0.0), in_all(look.now, look.placement, look.held)) for look in looks(seen, Held())]
     panels = (
         Panel("lines a second", (Series("due", BLUE, due), Series("read", GREY, tuple(read)))),
         Panel("CPU of all instances, per cent of a core", (
-            Series("allotted", ORANGE, (*given, (seconds, given[-1][1] if given else None)), steps=True),
+            Series("limit", GREY, _until(seconds, [(at_s, cpu.limit_pct) for at_s, cpu in held]), steps=True),
+            Series("reserved", ORANGE, _until(seconds, [(at_s, cpu.reserved_pct) for at_s, cpu in held]), steps=True),
             Series("used", GREEN, tuple(used)),
         )),
         Panel("complete time, ms", (Series("mean", BLUE, tuple(mean)), Series("p99", RED, tuple(p99))), log=True),
@@ -41,9 +43,14 @@ def story(title: str, report: Mapping[str, Any], history: Path, start_ms: int) -
     return Story(title, line(report), panels, cuts)
 
 
+def _until(seconds: float, points: list[tuple[float, float]]) -> tuple[Point, ...]:
+    """The last value holds to the end."""
+    return (*points, (seconds, points[-1][1] if points else None))
+
+
 def line(report: Mapping[str, Any]) -> str:
     rows, due, cpu = report["rows"], report["latency_ms"]["due"], report["cpu_core_s"]
     return (
-        f"mean {due['mean']:,.0f} ms, p99 {due['p99']:,.0f} ms, late {rows['late']:,}; {cpu['allotted']:.0f} core-s "
-        f"allotted, {cpu['used']:.0f} used; lost {rows['lost']}, counted twice {rows['counted_twice']}"
+        f"mean {due['mean']:,.0f} ms, p99 {due['p99']:,.0f} ms, late {rows['late']:,}; {cpu['reserved']:.0f} core-s "
+        f"reserved, {cpu['used']:.0f} used; lost {rows['lost']}, counted twice {rows['counted_twice']}"
     )

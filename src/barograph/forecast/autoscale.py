@@ -1,7 +1,11 @@
-"""AUTOSCALE's estimate (Kombi et al.): the line through this window's samples, summed over the next window's.
+"""AUTOSCALE's estimate (Kombi et al.): the line through this window's samples, summed over the next iteration's.
 
-Given per cycle, so that it compares with the others: arrived = the sum over the next window's sample times (each term
-not below 0) / samples; executed = (that sum + pending) / samples. A sample is a cycle.
+Windows slide by one sample, so the next iteration has this window's sample times moved on by one sample: all but one of
+them are known already. A sample is a cycle. Cycles differ in length, so the line goes through rates: each sample is its
+rows a second at its middle, and counts as long as it lasted. With samples of one length this is the paper's line.
+
+Given per cycle, as by the other forecasters: arrived = rows in the next iteration (each term not below 0) / its length
+* the length of the present cycle; executed = the same with the pending rows added.
 """
 
 from dataclasses import dataclass
@@ -15,22 +19,26 @@ from barograph.model import Frame, Lines
 
 @dataclass(frozen=True)
 class NextWindow(ByFrame):
-    """window_s: longer than the largest stateful window of the topology."""
+    """window_s: longer than the largest stateful window of the topology. The horizon is how many samples it moves."""
 
     window_s: float = 60.0
     name: ClassVar[str] = "autoscale"
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:
-        samples = max(1, round(self.window_s / float(frame.cycle_s[-1])))
-        line = Lines.through(frame.column("arrived")[-samples:], frame.seen[-samples:])
-        received = sum(
-            (np.maximum(line.at(horizon_cycles + k), 0.0) for k in range(samples)), np.zeros(len(frame.keys))
-        )
+        samples = frame.window(self.window_s)
+        length_s, middle_s = frame.cycle_s[-samples:], frame.middle_s[-samples:]
+        rates = frame.column("arrived")[-samples:] / length_s[:, None]
+        line = Lines.through(rates, frame.seen[-samples:], middle_s, length_s)
+        sample_s = float(np.median(length_s))  # the coming one will be as long as most are
+        received = np.zeros(len(frame.keys))
+        for middle, length in zip(middle_s.tolist(), length_s.tolist(), strict=True):
+            received += np.maximum(line.at(middle + horizon_cycles * sample_s), 0.0) * length
         pending = np.maximum(frame.column("pending")[-1], 0.0)
+        of_a_cycle = float(frame.cycle_s[-1] / length_s.sum())
         return Estimate(
-            received / samples,
-            (received + pending) / samples,
+            received * of_a_cycle,
+            (received + pending) * of_a_cycle,
             line.rising,
-            f"the line through its last {samples} cycles, over the next {samples}",
-            {"received_in_window": received, "pending_rows": pending, "slope_rows_per_cycle": line.slope},
+            f"the line through its last {samples} cycles, moved on by {horizon_cycles}",
+            {"received_in_window": received, "pending_rows": pending, "slope_rows_per_cycle": line.slope * sample_s**2},
         )

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from barograph.engines.sim.bounds import fitting
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Scenario, Trigger, Work, Workload
 from barograph.model import Cycle, Load, Node, Snapshot, Topology
 from barograph.model.checks import require
@@ -32,7 +33,7 @@ def scenario_of(cycles: Sequence[Cycle], name: str, epoch_s: float = 60.0, timeo
     start_s = snapshots[0].at_s - snapshots[0].cycle_s
     duration_s = snapshots[-1].at_s - start_s
     topologies = {t.name: t for s in reversed(snapshots) for t in s.topologies}
-    return Scenario(
+    found = Scenario(
         name=name,
         title=f"as recorded in {name}",
         nodes=_nodes(snapshots),
@@ -43,6 +44,7 @@ def scenario_of(cycles: Sequence[Cycle], name: str, epoch_s: float = 60.0, timeo
         timeout_s=timeout_s,
         losses=_losses(snapshots, start_s),
     )
+    return fitting(found)
 
 
 def _one_life(cycles: Sequence[Cycle]) -> Sequence[Cycle]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import floor
 
-from barograph.model import Cycle, Demand, Instance, Placement, Snapshot
+from barograph.model import Cycle, Demand, Instance, Placement, Snapshot, beside_part
 
 HAIR_PCT = 1e-6
 # A limit of nothing would stop an instance. One below this would stop others too: the kernel hands out a millisecond at
@@ -53,7 +53,8 @@ def with_borrowed(
     tenancy = _tenants(now, target)
     beside: dict[str, float] = {}
     if any(len(tenants) > 1 for tenants in tenancy.values()):
-        beside = beside_pct([*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now])
+        part = beside_part([*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now])
+        beside = {n.name: n.cpu_pct * part.get(n.name, 0.0) for n in now.nodes}
     for node, tenants in tenancy.items():
         cpu_pct = now.node(node).cpu_pct
         most = min(100.0, cpu_pct)
@@ -77,27 +78,6 @@ def with_borrowed(
 
 def _short(demand: Demand) -> set[str]:
     return {o.topology for o in demand.operators if o.ceilings_pct and sum(o.held_pct) > sum(o.shares_pct) + HAIR_PCT}
-
-
-def beside_pct(seen: Sequence[Snapshot]) -> dict[str, float]:
-    """Of each node's CPU, the part that threads beside the instances need when all of it is used; at most half.
-
-    They work for the instances, so what they need goes up and down with what those use: one cycle says little."""
-    used_s: dict[str, float] = {}
-    by_instances_s: dict[str, float] = {}
-    for then in seen:
-        cpu_s = then.metrics.columns["cpu_s"]
-        for m in then.node_metrics:
-            used_s[m.node] = used_s.get(m.node, 0.0) + m.cpu_used_s
-        for position, i in enumerate(then.metrics.instances):
-            if (slot := then.placement.get(i)) is not None:
-                by_instances_s[slot.node] = by_instances_s.get(slot.node, 0.0) + float(cpu_s[position])
-    found = {}
-    for node in seen[-1].nodes:
-        used, instances = used_s.get(node.name, 0.0), by_instances_s.get(node.name, 0.0)
-        beside = max(0.0, used - instances) if instances > 0.0 else 0.0
-        found[node.name] = node.cpu_pct * min(0.5, beside / max(used, HAIR_PCT))
-    return found
 
 
 def _tenants(now: Snapshot, target: Placement) -> dict[str, dict[str, dict[Instance, None]]]:

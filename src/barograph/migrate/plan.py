@@ -23,6 +23,7 @@ from barograph.model import (
     Slot,
     Snapshot,
 )
+from barograph.model.checks import require_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,15 @@ class Migrate:
     """The Migrator. With ``boundary`` nobody knows whose epoch ends first: moves that need an order wait a cycle.
 
     lend: whether limits are above shares where a node has CPU that no other topology there needs.
+    delay_s: of a warm-cut, how long its targets run beside the instances that end (``Plan.delay_s``); N-Storm+ has 2 s.
     """
 
     mode: MigrationMode = MigrationMode.CUT
     lend: bool = False
+    delay_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        require_number("delay_s", self.delay_s)
 
     def __call__(
         self,
@@ -63,6 +69,7 @@ class Migrate:
             cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
             mode=self.mode,
             version=now.version,
+            delay_s=self.delay_s if self.mode is MigrationMode.WARM_CUT else 0.0,
         )
         return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
 

@@ -1,5 +1,6 @@
 """The frozen values a cycle is made of. Everything here is data: no I/O, no clock, no randomness."""
 
+from barograph.model.beside import beside_part
 from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
@@ -51,6 +52,7 @@ __all__ = [
     "Topology",
     "TopologyMetrics",
     "Worker",
+    "beside_part",
     "mean_of_ratios",
     "ratio_of_sums",
     "slope_of",

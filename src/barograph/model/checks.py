@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable
 
+_MOST_NESTED = 32
 _NAME = re.compile(r"[^\s/=,@]+")
 
 
@@ -32,14 +33,50 @@ def require_whole(field: str, value: object, least: int = 0) -> None:
 
 def require_number(field: str, value: object, least: float = 0.0) -> None:
     require(
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= least,
+        isinstance(value, int | float) and not isinstance(value, bool) and _finite(value) and value >= least,
         f"{field} must be a number of at least {least:g}, not {value!r}",
     )
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 def require_positive(field: str, value: object) -> None:
     require_number(field, value)
     require(value != 0, f"{field} must be above 0")
+
+
+def require_at_most(field: str, value: float, most: float) -> None:
+    require(value <= most, f"{field} must be at most {_shown(most)}, not {_shown(value)}")
+
+
+def require_between(field: str, value: float, least: float, most: float) -> None:
+    require(least <= value <= most, f"{field} must be from {_shown(least)} to {_shown(most)}, not {_shown(value)}")
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def require_plain(where: str, value: object) -> None:
+    """What was parsed from a file is nested no deeper than any format of ours, and its whole numbers have 64 bits.
+
+    Deeper values would exhaust the stack of whatever prints or copies them, and longer numbers cannot be printed.
+    """
+    layer = [value]
+    for _ in range(_MOST_NESTED):
+        for each in layer:
+            sound = not isinstance(each, int) or -(2**63) <= each < 2**63
+            require(sound, f"{where}: a whole number is beyond 64 bits")
+        held = [each.values() if isinstance(each, dict) else each for each in layer if isinstance(each, dict | list)]
+        layer = [each for some in held for each in some]
+        if not layer:
+            return
+    raise BadInput(f"{where}: values are nested more than {_MOST_NESTED} deep")
 
 
 def require_unique(field: str, names: Iterable[object]) -> None:

@@ -119,6 +119,33 @@ class Frame:
                 carried[cycle, i] = emitted[cycle, link.parent] * (part if len(siblings) > 1 else 1.0)
         return carried
 
+    def window(self, window_s: float) -> int:
+        """How many of the last cycles make up the last ``window_s`` seconds: those whose middle lies in them.
+
+        At least one. Cycles differ in length: a slow change, or a loop that was held up, makes one of them long.
+        """
+        return max(1, int((self.middle_s > -window_s).sum()))
+
+    @cached_property
+    def middle_s(self) -> NDArray[np.float64]:
+        """The middle of each cycle, in seconds from now; negative, since all of them are past."""
+        ends_s = np.array([s.at_s for s in self.snapshots])
+        found: NDArray[np.float64] = ends_s - ends_s[-1] - self.cycle_s / 2
+        return found
+
+    def measured_s(self, topology: str, window_s: float) -> float:
+        """For how many of the last ``window_s`` seconds there are numbers of the topology.
+
+        A snapshot without metrics, like the one before the first cycle, adds nothing. Whole cycles rarely add up to
+        exactly the window; what is short by less than half a cycle counts as the whole of it.
+        """
+        cycles = self.window(window_s)
+        mine = [i for i, key in enumerate(self.keys) if key[0] == topology]
+        lengths_s = self.cycle_s[-cycles:][self.seen[-cycles:, mine].any(axis=1)]
+        total_s = float(lengths_s.sum())
+        rounding_s = float(lengths_s.min()) / 2 if len(lengths_s) else 0.0
+        return window_s if total_s >= window_s - rounding_s else total_s
+
     def until(self, cycles: int) -> "Frame":
         """The frame as it was when only its first ``cycles`` cycles had been seen."""
         earlier = Frame(

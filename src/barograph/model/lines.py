@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# A slope below this part of the series' mean in each cycle is flat: rounding must not make a constant load rise.
+# A slope below this part of the series' mean in each unit is flat: rounding must not make a constant load rise.
 FLAT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """One line per series: its mean, its slope per cycle, and where on the axis of cycles the mean lies.
+    """One line per series: its mean, its slope per unit of the axis, and where on the axis the mean lies.
 
-    The newest cycle is at 0, the coming one at 1. With one cycle the line repeats it, with none it is 0.
+    With one cycle the line repeats it, with none it is 0.
     """
 
     mean: NDArray[np.float64]
@@ -24,18 +24,29 @@ class Lines:
     centre: NDArray[np.float64]
 
     @staticmethod
-    def through(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> "Lines":
-        count = np.maximum(seen.sum(axis=0), 1)
-        when = np.arange(1 - len(values), 1, dtype=np.float64)[:, None]
-        centre = np.where(seen, when, 0.0).sum(axis=0) / count
-        mean = np.where(seen, values, 0.0).sum(axis=0) / count
-        off = np.where(seen, when - centre, 0.0)
-        spread = (off * off).sum(axis=0)
-        slope = (off * (values - mean)).sum(axis=0) / np.where(spread > 0, spread, 1.0)
+    def through(
+        values: NDArray[np.float64],
+        seen: NDArray[np.bool_],
+        where: NDArray[np.float64] | None = None,
+        weight: NDArray[np.float64] | None = None,
+    ) -> "Lines":
+        """where: the place of each cycle on the axis; without it the newest is at 0 and the coming one at 1.
+
+        weight: how much each cycle counts; without it all count the same.
+        """
+        places = (np.arange(1 - len(values), 1, dtype=np.float64) if where is None else where)[:, None]
+        counts = np.where(seen, 1.0 if weight is None else weight[:, None], 0.0)
+        total = counts.sum(axis=0)
+        total = np.where(total > 0, total, 1.0)
+        centre = (counts * places).sum(axis=0) / total
+        mean = (counts * values).sum(axis=0) / total
+        off = np.where(seen, places - centre, 0.0)
+        spread = (counts * off * off).sum(axis=0)
+        slope = (counts * off * (values - mean)).sum(axis=0) / np.where(spread > 0, spread, 1.0)
         return Lines(mean, slope, centre)
 
-    def at(self, cycles_ahead: float) -> NDArray[np.float64]:
-        return self.mean + self.slope * (cycles_ahead - self.centre)
+    def at(self, place: float) -> NDArray[np.float64]:
+        return self.mean + self.slope * (place - self.centre)
 
     @property
     def rising(self) -> NDArray[np.bool_]:

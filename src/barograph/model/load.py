@@ -7,6 +7,8 @@
     random 1..25 x200 every 10s seed=7          every 10 s a whole number from 1 to 25, times 200; for ever
     batches rows=640 every=60s count=80 within=1s   each 60 s a batch of 640 rows, sent in 1 s; after 80 no more
     trace FILE                                  steps from a file of lines ``seconds,rate``; # comments, one header line
+    constant 80 noise 0.05 every 5s seed=7      any of them but a trace, at rates that are off by up to 5 % to either
+                                                side; every 5 s by another part, all parts being equally likely
 
 Times are written with ms, s, m or h. Before the first point of steps, ramp and trace the rate is 0. A load decides
 nothing about rows: when each falls due is in ``schedule.py``. Only ``trace`` reads, and only while it is parsed.
@@ -21,13 +23,14 @@ from typing import TypeVar
 
 from barograph.model.checks import BadInput, require, require_positive
 from barograph.model.schedule import Schedule, Segment
-from barograph.model.shapes import Batches, OnOff, Point, Ramp, Random, Shape, Steps
+from barograph.model.shapes import Batches, Noisy, OnOff, Point, Ramp, Random, Shape, Steps
 
 MAX_SEGMENTS = 100_000
 _MAX_RATE = 1e9  # rows a second; beyond it due times would no longer tell rows apart
 _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _DURATION = re.compile(rf"({_NUMBER})(ms|s|m|h)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_NOISE = "noise"
 _SHAPES = "constant, steps, ramp, onoff, random, batches or trace"
 
 T = TypeVar("T")
@@ -120,7 +123,7 @@ class _Words:
 
     def shape(self, read: Callable[[str], str]) -> Shape:
         column, kind = self.take(f"the shape ({_SHAPES})")
-        found: Shape
+        found: Steps | Ramp | OnOff | Random | Batches
         if kind == "constant":
             found = Steps(((0.0, self.value(*self.take("the rate"), parse_rate)),))
         elif kind == "steps":
@@ -137,12 +140,32 @@ class _Words:
             found = self.trace(read)
         else:
             raise self.wrong(column, f"{kind!r} is not a shape; write {_SHAPES}")
+        noisy = self.noise(found) if self.is_next(_NOISE) else found
         self.done()
-        return found
+        return noisy
+
+    def is_next(self, word: str) -> bool:
+        return self.next < len(self.words) and self.words[self.next][1] == word
+
+    def noise(self, shape: Steps | Ramp | OnOff | Random | Batches) -> Noisy:
+        self.take(_NOISE)
+        column, word = self.take("the part by which rates are off, for example 0.05,")
+        part = self.value(column, word, _parse_share)
+        if shape.highest * (1.0 + part) > _MAX_RATE:
+            raise self.wrong(
+                column, f"{shape.highest:g} and a part of {word} more is above {_MAX_RATE:g} rows a second"
+            )
+        return Noisy(shape, part, self.every(), self.value(*self.named("seed"), _parse_seed))
+
+    def every(self) -> float:
+        column, word = self.take("every")
+        if word != "every":
+            raise self.wrong(column, f"'every' is expected here, not {word!r}")
+        return self.value(*self.take("the time between changes"), _parse_span_s)
 
     def points(self) -> tuple[Point, ...]:
         points: list[Point] = []
-        while self.next < len(self.words) or not points:
+        while (self.next < len(self.words) and not self.is_next(_NOISE)) or not points:
             column, word = self.take("a point, for example 0s=500,")
             time, sign, rate = word.partition("=")
             if not sign:
@@ -176,10 +199,7 @@ class _Words:
         times = self.value(column + 1, word[1:], parse_rate)
         if int(match[2]) * times > _MAX_RATE:
             raise self.wrong(column, f"{match[2]} times {word[1:]} is above {_MAX_RATE:g} rows a second")
-        column, word = self.take("every")
-        if word != "every":
-            raise self.wrong(column, f"'every' is expected here, not {word!r}")
-        every_s = self.value(*self.take("the time between changes"), _parse_span_s)
+        every_s = self.every()
         seed = self.value(*self.named("seed"), _parse_seed)
         return Random(int(match[1]), int(match[2]), times, every_s, seed)
 

@@ -47,6 +47,8 @@ class Plan:
     is.
     heeds_triggers: whether a trigger may change a level while the policy that made this steers. None: as it is.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
+    delay_s: of a warm-cut: the least time from the order to the cut, in which the targets run beside the instances
+    that are to end; 0: the cut comes as soon as they are prepared. Other modes have nothing that could wait.
     """
 
     placement: Placement = field(default_factory=Placement)
@@ -59,6 +61,7 @@ class Plan:
     reasons: tuple[Reason, ...] = ()
     rests: tuple[str, ...] | None = None
     heeds_triggers: bool | None = None
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         for name, word in (("shares_pct", "share"), ("limits_pct", "limit")):
@@ -66,6 +69,7 @@ class Plan:
             object.__setattr__(self, name, found)
             for instance, pct in found.items():
                 require_number(f"plan: {word} of {instance}", pct)
+        require_number("plan: delay_s", self.delay_s)
         keys = [(r.topology, r.operator) for r in self.rescales]
         require(len(set(keys)) == len(keys), "plan: an operator is rescaled twice")
 

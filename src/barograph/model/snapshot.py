@@ -80,6 +80,10 @@ class Snapshot:
             raise BadInput(f"there is no node {name!r}; there are {', '.join(self._nodes) or 'none'}")
         return found
 
+    def runs(self, topology: str) -> bool:
+        """Whether a topology of this name is there."""
+        return topology in self._topologies
+
     def topology(self, name: str) -> Topology:
         found = self._topologies.get(name)
         if found is None:

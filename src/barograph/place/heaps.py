@@ -5,6 +5,7 @@ decision share one count of fresh slots, so that each sees what the others took.
 """
 
 from collections import defaultdict
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,15 @@ class Heaps:
         self.allowed = np.zeros(len(board.names), dtype=np.bool_)
         self.allowed[board.allowed(crew.topology.name)] = True
 
-    def fits(self, memory_mb: float) -> NDArray[np.bool_]:
-        """Nodes on which an instance of so much memory finds a worker: an own one, or a fresh slot."""
+    def fits(self, memory_mb: float, avoid: Collection[int] = ()) -> NDArray[np.bool_]:
+        """Nodes on which an instance of so much memory finds a worker, an own one or a fresh slot, not in ``avoid``."""
         found = self.room + HAIR >= memory_mb
         if memory_mb <= self.limit + HAIR:
             found |= self.fresh > 0
-        return found & self.allowed
+        found &= self.allowed
+        for node in {int(self.board.slot_node[slot]) for slot in avoid}:
+            found[node] = found[node] and self.slot_for(node, memory_mb, avoid=avoid) >= 0
+        return found
 
     def adopt_all(self, slots: Whole) -> None:
         """What runs already; seats, CPU and memory of the board are booked by the caller."""
@@ -54,14 +58,17 @@ class Heaps:
         seats = self.board.seats_left
         self.room[node] = max((self.limit - self.used[s] for s in self.mine[node] if seats[s] > 0), default=-1.0)
 
-    def slot_for(self, node: int, memory_mb: float, prefer: int = -1) -> int:
-        """The preferred slot if it may be, else the first own worker with room, else a fresh slot; -1 where none is."""
+    def slot_for(self, node: int, memory_mb: float, prefer: int = -1, avoid: Collection[int] = ()) -> int:
+        """The preferred slot if it may be, else the first own worker with room, else a fresh slot; -1 where none is.
+
+        avoid: slots that are no choice.
+        """
         board = self.board
         own = self.mine[node]
         if prefer >= 0 and board.slot_node[prefer] == node and (prefer in own or board.is_fresh(prefer)):
             own = [prefer, *own]
         for slot in own:
-            if board.seats_left[slot] > 0 and self.used[slot] + memory_mb <= self.limit + HAIR:
+            if slot not in avoid and board.seats_left[slot] > 0 and self.used[slot] + memory_mb <= self.limit + HAIR:
                 return slot
         if memory_mb > self.limit + HAIR:
             return -1

@@ -25,6 +25,11 @@ def crossing(crew: Crew, group: Whole) -> float:
     return total
 
 
+def sent_rows_s(crew: Crew) -> float:
+    """Rows a second between all instances of a topology, wherever they are."""
+    return sum(float(block.rows.sum()) * block.scale for block in crew.blocks)
+
+
 def nodes_and_slots(board: Board, crew: Crew, placement: Placement) -> tuple[Whole, Whole]:
     """The node and the slot number of each instance, -1 where it has none."""
     slot = np.array([board.number(placement.get(i)) for i in crew.instances], dtype=np.int64)

@@ -36,7 +36,7 @@ class Offline:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         if missing := too_few_slots(board, everyone):
-            return kept_as_is(everyone, board, missing)
+            return kept_as_is(everyone, board, Reason("cluster", missing))
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
         for crew in everyone:
             where, most = self._place(board, crew)

@@ -1,219 +1,138 @@
-"""Online: placement by measured traffic (Aniello et al., 3.2).
+"""Online: when a new schedule by measured traffic is computed, and when it is taken (Aniello et al., 3.2.1).
 
-Per topology: instances into workers, then workers onto nodes, pair by pair in falling order of traffic. Bounds: M
-instances per worker, slots per node, load within the node's capacity, exactly min(W, E) workers. It knows no memory.
-It starts from nothing; before the result is compared with the present, its nodes and workers are matched to those they
-resemble most.
+What was never measured is placed as Storm's default scheduler does it. Then every P seconds a new schedule is computed
+(``by_traffic``). It is taken only if it cuts inter-node traffic by more than R %, or if a node has been at or above its
+bound B for X seconds, which is looked at in every cycle. Otherwise nothing moves: a change stops the topology, and a
+small gain is not worth that. P and X are lengths of time, whatever the length of a cycle; the reasons say when a
+schedule was last computed.
 """
 
-import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
-from barograph.model.checks import require
+from barograph.model import Allotment, Cycle, Demand, Reason, Snapshot
+from barograph.model.checks import require, require_number, require_positive
 from barograph.place import PlaceDecision
-from barograph.place.board import HAIR, Board, Real, Whole, summed, to_placement
+from barograph.place.board import HAIR, Board
+from barograph.place.by_traffic import ByTraffic
 from barograph.place.crew import Crew, crews
-from barograph.place.even import book
-from barograph.place.links import links_of, pairs_of
-from barograph.place.match import assign
-from barograph.place.measure import crossing
-from barograph.place.pairing import Bins, Part, falling
-from barograph.place.spread import OpenSlots, keep_where_possible, most_per_worker
-from barograph.place.wanted import kept_as_is, refused, too_few_slots, wanted_workers
+from barograph.place.even import even
+from barograph.place.measure import traffic_of
+from barograph.place.period import COMPUTED_AT, last_computed_s, waiting
+from barograph.place.wanted import kept_as_is, measured
 
-MOST_TURNS = 8
+FULL_PCT = 95.0  # no node gives its instances more: the rest goes to switching between threads
 
 
 @dataclass(frozen=True, slots=True)
 class Online:
-    """The Placer. alpha: from balanced (0) to lumped (1) workers.
+    """The Placer. alpha, nodes_to_use, spread: of the schedule, see ``ByTraffic``.
 
-    nodes_to_use: how many nodes a topology is spread over, None for all it may use. spread: whether a node takes at
-    most ceil(workers / nodes) of its workers; without it everything is stacked on one node when bounds are loose.
+    reschedule_s: P. least_gain_pct: R, in per cent of the present inter-node traffic. bound_pct: B of each node, in per
+    cent of its CPU. overload_s: X.
     """
 
     alpha: float = 0.0
     nodes_to_use: int | None = None
     spread: bool = True
+    reschedule_s: float = 30.0
+    least_gain_pct: float = 10.0
+    bound_pct: float = 100.0
+    overload_s: float = 20.0
 
     def __post_init__(self) -> None:
         require(0 <= self.alpha <= 1, f"alpha must be between 0 and 1, not {self.alpha}")
         require(self.nodes_to_use is None or self.nodes_to_use > 0, "nodes_to_use must be at least 1")
+        require_positive("reschedule_s", self.reschedule_s)
+        require_number("least_gain_pct", self.least_gain_pct)
+        require_positive("bound_pct", self.bound_pct)
+        require_positive("overload_s", self.overload_s)
 
-    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
-        decision = self._once(now, demand, allotment)
-        # Who has no place yet would be moved in the next cycles: a group finds a worker that holds it whole only where
-        # some of it sits. What it settles on is where it begins.
-        for _ in range(MOST_TURNS if now.shared_workers and not now.placement else 0):
-            again = self._once(replace(now, placement=decision.placement), demand, allotment)
-            if again.unplaced or again.placement == decision.placement:
-                break
-            decision = again
-        return decision
-
-    def _once(self, now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
-        if missing := too_few_slots(board, everyone):
-            return kept_as_is(everyone, board, missing)
-        held_mhz = np.zeros(len(board.names))
-        parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
-        for crew in everyone:
-            load = load_mhz(board, crew)
-            where = self._place(board, crew, load, held_mhz)
-            book(board, crew, where)
-            placed = where >= 0
-            np.add.at(held_mhz, board.slot_node[where[placed]], load[placed])
-            parts.append((crew.instances, where))
-            left = [i for i, s in zip(crew.instances, where.tolist(), strict=True) if s < 0]
-            unplaced += refused(left, f"no worker of {crew.topology.name} fits a node with capacity and a slot left")
-            nodes = np.where(placed, board.slot_node[where], -1)
-            numbers = {
-                "workers": float(len(set(where[placed].tolist()))),
-                "inter_node_rows_per_s": crossing(crew, nodes),
-                "alpha": self.alpha,
-            }
-            reasons.append(Reason(crew.topology.name, "pairs together by falling traffic", numbers))
-        return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+        incomplete = [crew for crew in everyone if (crew.present < 0).any()]
+        if incomplete and not any(measured(crew) for crew in incomplete):
+            why = "nothing was measured of what has no place yet: placed as by default"
+            last_s = last_computed_s(history)
+            began = Reason("cluster", why, {COMPUTED_AT: now.at_s if last_s is None else last_s})
+            return _explained(even(history, now, demand, allotment), began)
+        if incomplete:
+            lost = Reason("cluster", "some instances have no place: a new schedule is taken", {COMPUTED_AT: now.at_s})
+            return _explained(self._schedule().schedule(now, demand, allotment), lost)
+        overloaded = overloaded_nodes(history, now, self.bound_pct, self.overload_s)
+        wait = waiting(history, now, self.reschedule_s)
+        if wait is not None and not overloaded:
+            return kept_as_is(everyone, board, wait)
+        return self._judged(board, everyone, overloaded, self._schedule().schedule(now, demand, allotment))
 
-    def _place(self, board: Board, crew: Crew, load: Real, held_mhz: Real) -> Whole:
-        nowhere = np.full(crew.size, -1, dtype=np.int64)
-        slots = OpenSlots(board, crew)
-        nodes = self._nodes(slots, board, held_mhz)
-        seats = np.sort(slots.seats)[::-1]
-        workers = min(wanted_workers(crew, board), int(slots.count[nodes].sum()))
-        if workers == 0:
-            return nowhere
-        left_mhz = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
-        group, traffic = self._into_workers(crew, load, workers, seats, float(left_mhz[nodes].max()))
-        on_node = self._onto_nodes(group, traffic, load, nodes, slots, board, held_mhz)
-        on_node = _matched_nodes(board, crew, group, on_node, load, slots, left_mhz)
-        where = _into_slots(board, crew, group, on_node, slots)
-        if board.shared:
-            _seat_the_rest(board, crew, where, [s for n in nodes for s in slots.of(n)], load, left_mhz)
-        return where
+    def _schedule(self) -> ByTraffic:
+        return ByTraffic(self.alpha, self.nodes_to_use, self.spread, self.bound_pct)
 
-    def _nodes(self, slots: OpenSlots, board: Board, held_mhz: Real) -> list[int]:
-        """The nodes to use; if not all, those with most capacity left."""
-        nodes = slots.nodes
-        if self.nodes_to_use is None or self.nodes_to_use >= len(nodes):
-            return nodes
-        left = board.cpu_pct * board.clock_mhz / 100.0 - held_mhz
-        return sorted(sorted(nodes, key=lambda n: (-left[n], n))[: self.nodes_to_use])
-
-    def _into_workers(self, crew: Crew, load: Real, workers: int, seats: Whole, capacity: float) -> tuple[Whole, Real]:
-        """Phase 1: the worker of each instance (-1: none), and the traffic between workers."""
-        room = seats[:workers]
-        most = np.minimum(room, most_per_worker(crew.size, workers, self.alpha))
-        if most.sum() < crew.size:
-            most = room  # seats are hard, M is a wish
-        bins = Bins(load, most, np.full(workers, capacity), np.zeros(workers), links_of(crew))
-        bins.take_pairs(pairs_of(crew, load))
-        bins.place_rest()
-        bins.fill_empty()
-        group = np.maximum(bins.home, -1)
-        traffic = np.zeros((workers, workers))
-        placed = np.flatnonzero(group >= 0)
-        order = placed[np.argsort(group[placed], kind="stable")]
-        if len(order):
-            starts = np.searchsorted(group[order], np.unique(group[order]))
-            traffic[:, np.unique(group[order])] = np.add.reduceat(bins.affinity[:, order], starts, axis=1)
-        np.fill_diagonal(traffic, 0.0)
-        return group, traffic
-
-    def _onto_nodes(
-        self,
-        group: Whole,
-        traffic: Real,
-        load: Real,
-        nodes: list[int],
-        slots: OpenSlots,
-        board: Board,
-        held_mhz: Real,
-    ) -> Whole:
-        """Phase 2: the node of each worker (-1: none)."""
-        workers = len(traffic)
-        used = np.bincount(group[group >= 0], minlength=workers) > 0
-        weight = summed(group[group >= 0], load[group >= 0], workers)
-        open_slots = slots.count[nodes]
-        most = np.minimum(open_slots, math.ceil(workers / len(nodes))) if self.spread else open_slots
-        if most.sum() < workers:
-            most = open_slots
-        here = np.array(nodes)
-        capacity = board.cpu_pct[here] * board.clock_mhz[here] / 100.0
-        everyone = slice(0, workers)
-        bins = Bins(weight, most, capacity, held_mhz[here], lambda w: [(everyone, traffic[w])])
-        i, j = np.nonzero(np.triu(traffic, 1) > 0)
-        bins.take_pairs(falling([Part(i.astype(np.int32), j.astype(np.int32), traffic[i, j])]))
-        bins.place_rest()
-        home = np.maximum(bins.home, -1)
-        return np.where((home >= 0) & used, here[home], -1)
+    def _judged(
+        self, board: Board, everyone: list[Crew], overloaded: tuple[str, ...], found: PlaceDecision
+    ) -> PlaceDecision:
+        """The new schedule if it is worth its change, or else the present one."""
+        now = board.now
+        before, _ = traffic_of(board, everyone, now.placement)
+        after, _ = traffic_of(board, everyone, found.placement)
+        gain_pct = 100.0 * (before - after) / before if before > 0 else 0.0
+        moves = sum(now.placement.get(i) != slot for i, slot in found.placement.slots.items())
+        numbers = {
+            COMPUTED_AT: now.at_s,
+            "inter_node_rows_per_s": before,
+            "new_inter_node_rows_per_s": after,
+            "gain_pct": gain_pct,
+            "least_gain_pct": self.least_gain_pct,
+            "overloaded_nodes": float(len(overloaded)),
+            "moves": float(moves),
+        }
+        if found.unplaced:
+            return kept_as_is(everyone, board, Reason("cluster", f"kept: {_first_refusal(found)}", numbers))
+        if not moves:
+            return kept_as_is(everyone, board, Reason("cluster", "kept: the new schedule is the present one", numbers))
+        if gain_pct > self.least_gain_pct + HAIR:
+            why = f"taken: the new schedule cuts inter-node traffic by {gain_pct:.1f} %"
+        elif overloaded:
+            why = f"taken: {', '.join(overloaded)} at or above {self.bound_pct:g} % for {self.overload_s:g} s"
+        else:
+            why = f"kept: the new schedule cuts inter-node traffic by {gain_pct:.1f} %, too little for a change"
+            return kept_as_is(everyone, board, Reason("cluster", why, numbers))
+        return _explained(found, Reason("cluster", why, numbers))
 
 
-def load_mhz(board: Board, crew: Crew) -> Real:
-    """L: CPU share x clock of the core it is measured on; an instance that runs nowhere counts at the mean clock."""
-    here = np.where(crew.present >= 0, board.clock_mhz[board.slot_node[crew.present]], board.clock_mhz.mean())
-    found: Real = crew.cpu_pct / 100.0 * here
-    return found
+def overloaded_nodes(history: Sequence[Cycle], now: Snapshot, bound_pct: float, for_s: float) -> tuple[str, ...]:
+    """Nodes whose instances have used the bound or more, in every cycle of the last for_s seconds.
+
+    Cycles before the last change of the placement do not count: they say nothing of what runs there now.
+    """
+    found, held_s = {n.name for n in now.nodes}, 0.0
+    for snapshot in (now, *(cycle.snapshot for cycle in reversed(history))):
+        if snapshot.placement != now.placement:
+            break
+        found &= _at_bound(snapshot, min(bound_pct, FULL_PCT))
+        held_s += snapshot.cycle_s
+        if not found:
+            break
+        if held_s >= for_s - HAIR:
+            return tuple(sorted(found))
+    return ()
 
 
-def _matched_nodes(
-    board: Board, crew: Crew, group: Whole, on_node: Whole, load: Real, slots: OpenSlots, left_mhz: Real
-) -> Whole:
-    """Swap whole nodes for those that hold most of the same instances already, where these have the room."""
-    present = np.where(crew.present >= 0, board.slot_node[crew.present], -1)
-    target = np.where(group >= 0, on_node[group], -1)
-    if not ((present >= 0) & (target >= 0)).any():
-        return on_node
-    bins, nodes = np.unique(on_node[on_node >= 0]), np.array(slots.nodes)
-    worth = np.zeros((len(bins), len(nodes)))
-    both = (target >= 0) & np.isin(present, nodes)
-    np.add.at(worth, (np.searchsorted(bins, target[both]), np.searchsorted(nodes, present[both])), 1.0)
-    weight = np.array([load[target == n].sum() for n in bins])
-    workers = np.array([(on_node == n).sum() for n in bins])
-    worth[
-        (weight[:, None] > left_mhz[nodes][None, :] + 1e-6) | (workers[:, None] > slots.count[nodes][None, :])
-    ] = -np.inf
-    found = assign(worth)
-    if (found < 0).any():
-        return on_node
-    new = dict(zip(bins.tolist(), nodes[found].tolist(), strict=True))
-    return np.array([new.get(n, -1) for n in on_node.tolist()], dtype=np.int64)
+def _at_bound(snapshot: Snapshot, bound_pct: float) -> set[str]:
+    used_s = dict.fromkeys((n.name for n in snapshot.nodes), 0.0)
+    cpu_s = snapshot.metrics.columns["cpu_s"].tolist()
+    for instance, seconds in zip(snapshot.metrics.instances, cpu_s, strict=True):
+        slot = snapshot.placement.get(instance)
+        if slot is not None and slot.node in used_s:
+            used_s[slot.node] += seconds
+    bound_s = {n.name: n.cpu_pct / 100.0 * bound_pct / 100.0 * snapshot.cycle_s for n in snapshot.nodes}
+    return {name for name, seconds in used_s.items() if seconds >= bound_s[name] - HAIR}
 
 
-def _into_slots(board: Board, crew: Crew, group: Whole, on_node: Whole, slots: OpenSlots) -> Whole:
-    """Workers into their nodes' slots, each where most of its instances are already."""
-    where = np.full(crew.size, -1, dtype=np.int64)
-    members: dict[int, list[int]] = defaultdict(list)
-    for i, g in enumerate(group.tolist()):
-        if g >= 0 and on_node[g] >= 0:
-            members[int(on_node[g])].append(i)
-    for node, items in members.items():
-        mine = np.unique(group[items])
-        local = np.searchsorted(mine, group[items])
-        places = slots.of(node)
-        size = np.bincount(local, minlength=len(mine))
-        place = keep_where_possible(local, places, crew.present[items], size, board.seats_left[places])
-        where[items] = place[local]
-    return where
+def _explained(found: PlaceDecision, why: Reason) -> PlaceDecision:
+    return replace(found, reasons=(*found.reasons, why))
 
 
-def _seat_the_rest(board: Board, crew: Crew, where: Whole, slots: list[int], load: Real, left_mhz: Real) -> None:
-    """Unequal seats may leave a group without a worker that holds it whole: its instances take what seats there are."""
-    there = where >= 0
-    taken = np.bincount(where[there], minlength=len(board.seats_left))
-    left = left_mhz - summed(board.slot_node[where[there]], load[there], len(board.names))
-    for i in np.flatnonzero(~there).tolist():
-        present = int(crew.present[i])
-        for slot in [present, *slots] if present in slots else slots:
-            node = int(board.slot_node[slot])
-            if taken[slot] < board.seats_left[slot] and load[i] <= left[node] + HAIR:
-                where[i] = slot
-                taken[slot] += 1
-                left[node] -= load[i]
-                break
+def _first_refusal(found: PlaceDecision) -> str:
+    return f"the new schedule has no place for {len(found.unplaced)} instances: {found.unplaced[0].reason}"

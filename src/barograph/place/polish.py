@@ -24,7 +24,7 @@ def polish_together(layout: Layout) -> None:
         return
     found = best_of_starts(puzzle, first, STARTS)
     if found is not None:
-        layout.rearrange(_split(layout, everybody, nodes[found]))
+        layout.rearrange(split_by_crew(layout, everybody, nodes[found]))
 
 
 def polish(layout: Layout, fresh: Iterable[int]) -> None:
@@ -82,7 +82,7 @@ def _rates(members: Sequence[Crew]) -> Real:
     return rate
 
 
-def _split(layout: Layout, among: Iterable[int], nodes: Whole) -> dict[int, Whole]:
+def split_by_crew(layout: Layout, among: Iterable[int], nodes: Whole) -> dict[int, Whole]:
     found, first = {}, 0
     for c in among:
         size = layout.crews[c].size

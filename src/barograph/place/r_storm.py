@@ -6,6 +6,7 @@ as it is; where instances were lost, those alone are placed, and only if that fa
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +22,53 @@ from barograph.place.wanted import refused
 RACK, FAR = 0.5, 1.0
 
 
-def r_storm(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
-    """The Placer of R-Storm."""
-    board = Board(now, allotment)
-    everyone = crews(now, demand, board)
-    racks = np.unique([n.rack for n in now.nodes], return_inverse=True)[1]
-    held = adopt(board, everyone)
-    parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
-    for crew, (where, heaps) in zip(everyone, held, strict=True):
-        why = ""
-        lost = int((where < 0).sum())
-        if lost:
-            why = _place(board, crew, where, heaps, racks)
-            if why and lost < crew.size:
+@dataclass(frozen=True)
+class RStorm:
+    """The Placer of R-Storm. Both options are off in R-Storm itself; AUTOSCALE (Kombi et al.) has both.
+
+    one_per_worker: "at most one thread for each operator on a given processing unit", as long as some worker with room
+    has none; this goes before nearness.
+    anew_on_rescale: a topology whose parallelism changes is placed from nothing, as Storm's rebalance does. Otherwise
+    fewer instances would stay spread over as many nodes as more had needed.
+    """
+
+    one_per_worker: bool = False
+    anew_on_rescale: bool = False
+
+    def __call__(
+        self,
+        history: Sequence[Cycle],  # noqa: ARG002
+        now: Snapshot,
+        demand: Demand,
+        allotment: Allotment,
+    ) -> PlaceDecision:
+        board = Board(now, allotment)
+        everyone = crews(now, demand, board)
+        racks = np.unique([n.rack for n in now.nodes], return_inverse=True)[1]
+        held = adopt(board, everyone)
+        parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
+        for crew, (where, heaps) in zip(everyone, held, strict=True):
+            anew = self.anew_on_rescale and _rescaled(crew)
+            if anew:
                 _release(crew, where, heaps)
-                why = _place(board, crew, where, heaps, racks)
-            if why:
-                unplaced += refused(list(crew.instances), why)
-        numbers = {"instances": float(crew.size), "placed_now": 0.0 if why else float(lost)}
-        reasons.append(Reason(crew.topology.name, why or "nearest to its declared CPU and memory", numbers))
-        parts.append((crew.instances, where))
-    return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+            why = ""
+            lost = int((where < 0).sum())
+            if lost:
+                prefer = crew.present if anew else np.full_like(crew.present, -1)
+                why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
+                if why and lost < crew.size:
+                    _release(crew, where, heaps)
+                    why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
+                if why:
+                    unplaced += refused(list(crew.instances), why)
+            numbers = {"instances": float(crew.size), "placed_now": 0.0 if why else float(lost)}
+            reasons.append(Reason(crew.topology.name, why or "nearest to its declared CPU and memory", numbers))
+            parts.append((crew.instances, where))
+        return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+
+
+def _rescaled(crew: Crew) -> bool:
+    return any(o.parallelism != count for o, count in zip(crew.operators, crew.counts.tolist(), strict=True))
 
 
 def in_rotation(crew: Crew) -> Iterator[int]:
@@ -55,8 +82,13 @@ def in_rotation(crew: Crew) -> Iterator[int]:
                 yield int(crew.start[k]) + turn
 
 
-def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -> str:
-    """Place what has no slot. An empty string, or why it cannot be; then nothing has changed."""
+def _place(
+    board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole, prefer: Whole, one_per_worker: bool
+) -> str:
+    """Place what has no slot. An empty string, or why it cannot be; then nothing has changed.
+
+    prefer: the slot that each instance gets if its node is chosen anyway; -1 for none.
+    """
     net: Real | None = None
     if (where >= 0).any():
         # the reference node of a topology that runs is the one that holds most of it
@@ -67,7 +99,12 @@ def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -
         if where[i] >= 0:
             continue
         cpu, memory = float(crew.cpu_pct[i]), float(crew.memory_mb[i])
-        fits = heaps.fits(memory) & (board.cpu_left + HAIR >= cpu) & (board.memory_left + HAIR >= memory)
+        room = (board.cpu_left + HAIR >= cpu) & (board.memory_left + HAIR >= memory)
+        avoid = _slots_of_operator(crew, where, i) if one_per_worker else frozenset[int]()
+        fits = heaps.fits(memory, avoid) & room
+        if avoid and not fits.any():
+            avoid = frozenset()
+            fits = heaps.fits(memory) & room
         if not fits.any():
             for k in put:
                 _take_back(crew, where, heaps, k)
@@ -77,12 +114,18 @@ def _place(board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole) -
             net = _distances(node, racks)
         else:
             node = int(np.where(fits, left.squared(cpu, memory) + net, np.inf).argmin())
-        slot = heaps.slot_for(node, memory)
+        slot = heaps.slot_for(node, memory, int(prefer[i]), avoid)
         heaps.put(slot, cpu, memory)
         left.refresh(node)
         where[i] = slot
         put.append(i)
     return ""
+
+
+def _slots_of_operator(crew: Crew, where: Whole, i: int) -> frozenset[int]:
+    """Slots that have an instance of the same operator as instance i."""
+    slots = where[crew.operator_of == crew.operator_of[i]]
+    return frozenset(slots[slots >= 0].tolist())
 
 
 def _distances(reference: int, racks: Whole) -> Real:

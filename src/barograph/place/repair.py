@@ -26,8 +26,8 @@ def place_near(layout: Layout, c: int) -> list[int]:
     for i in missing[np.argsort(-size, kind="stable")].tolist():
         fits = layout.fits(c, i)
         toward = near.toward(i)
-        key = np.where(fits, -toward, np.inf)
-        order = np.lexsort((board.cpu_left, layout.population == 0, np.round(key, 9)))
+        left_part = np.round((board.cpu_left - crew.cpu_pct[i]) / board.cpu_pct, 1)
+        order = np.lexsort((-toward, -left_part, layout.population == 0, ~fits))
         if not any(layout.put(c, i, n) for n in order[: int(fits.sum())].tolist()):
             left.append(i)
     return left

@@ -2,6 +2,9 @@
 
 At most one worker per node and topology, node load within capacity, at most gamma * ceil(instances / nodes) instances
 per node; ties to the least loaded node. It starts from nothing and knows no memory.
+
+A schedule is computed when something has no place, when traffic is first known, and then every 300 s, as often as its
+authors let the schedule generator run. In between nothing moves.
 """
 
 import math
@@ -17,22 +20,28 @@ from barograph.place.board import HAIR, Board, Whole, to_placement
 from barograph.place.crew import Crew, crews
 from barograph.place.measure import crossing
 from barograph.place.nearness import Nearness, total_traffic
+from barograph.place.period import COMPUTED_AT, waiting
 from barograph.place.spread import OpenSlots
-from barograph.place.wanted import refused
+from barograph.place.wanted import kept_as_is, measured, refused
 
 
 @dataclass(frozen=True, slots=True)
 class TStorm:
-    """The Placer. gamma above 1 lets nodes hold more, so fewer of them are used."""
+    """The Placer. gamma above 1 lets nodes hold more, so fewer of them are used. generate_s: see above."""
 
     gamma: float = 1.0
+    generate_s: float = 300.0
 
     def __post_init__(self) -> None:
         require_positive("gamma", self.gamma)
+        require_positive("generate_s", self.generate_s)
 
-    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
+        wait = waiting(history, now, self.generate_s)
+        if wait is not None and all((crew.present >= 0).all() for crew in everyone):
+            return kept_as_is(everyone, board, wait)
         instances = self._instances_that_share(board, everyone)
         count = np.zeros(len(board.names), dtype=np.int64)
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
@@ -46,6 +55,8 @@ class TStorm:
             on_node = np.where(where >= 0, board.slot_node[where], -1)
             numbers = {"most_per_node": float(most), "inter_node_rows_per_s": crossing(crew, on_node)}
             reasons.append(Reason(crew.topology.name, "each where it adds least inter-node traffic", numbers))
+        if any(measured(crew) for crew in everyone):
+            reasons.append(Reason("cluster", "a new schedule is taken", {COMPUTED_AT: now.at_s}))
         return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
 
     @staticmethod

@@ -1,14 +1,15 @@
 """Thrifty, ours: thrifty with traffic between nodes, with nodes, and with moves. Capacity is true throughout.
 
 It starts from what runs. Only what must move moves: what has lost its node, and what no longer fits. A topology that
-runs nowhere yet is grown node by node and then improved by local search. When nothing had to move, a few moves may be
-made by choice: to empty a node that others can take over, or where they save a worthwhile part of a topology's traffic
-between nodes; a stateful instance weighs more the larger its state. CPU, memory, heaps and seats are never
-overcommitted.
+runs nowhere yet is grown node by node and then improved by local search. More moves are made by choice, where they are
+worth the pause they cost (``worth.py``): to empty a node that others can take over, or to save a part of a topology's
+traffic between nodes. Where something has to move, the pause is paid for already. A stateful instance weighs more the
+larger its state. CPU, memory, heaps and seats are never overcommitted.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,8 +25,18 @@ from barograph.place.measure import crossing
 from barograph.place.polish import polish, polish_together
 from barograph.place.repair import make_room, place_near
 from barograph.place.wanted import refused
+from barograph.place.worth import Worth, hops_of, unchanged
 
 TOGETHER_UP_TO = 64  # instances in all, up to which all topologies are solved as one puzzle from several starts
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Moves made by choice, nodes they emptied, and for how long nothing had changed before them."""
+
+    moves: int = 0
+    emptied: int = 0
+    lasted_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +44,27 @@ class Thrifty:
     """The Placer. budget: what moves made by choice may weigh in one decision (a stateless move weighs 1).
 
     worth_pct: how much of a topology's traffic between nodes such moves must save together.
+    pause_s, delayed_part, hop_s, known_s: what a pause costs and a saved hop is worth (``worth.py``).
+    pack: whether nodes are emptied at all; where an empty node is never released, that saves nothing.
     """
 
-    budget: float = 16.0
+    budget: float = 256.0
     worth_pct: float = 10.0
+    pause_s: float = 0.7
+    delayed_part: float = 0.007
+    hop_s: float = 0.001
+    known_s: float = 30.0
+    pack: bool = True
 
     def __post_init__(self) -> None:
         require_number("budget", self.budget)
         require_number("worth_pct", self.worth_pct)
+        self._worth()
 
-    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
+    def _worth(self) -> Worth:
+        return Worth(self.pause_s, self.delayed_part, self.hop_s, self.known_s)
+
+    def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
         board = Board(now, allotment)
         everyone = crews(now, demand, board)
         layout = Layout(board, everyone)
@@ -59,7 +81,7 @@ class Thrifty:
             polish(layout, fresh)
         if fresh:
             self._settle(layout, fresh)
-        chosen = self._by_choice(layout) if not fresh and forced == 0 else 0
+        chosen = Chosen() if fresh else self._by_choice(history, now, layout, forced > 0)
         for c in range(len(everyone)):
             place_near(layout, c)  # who found nothing before may do so now that others have moved
         return self._decision(layout, forced, chosen)
@@ -69,18 +91,29 @@ class Thrifty:
         empty_nodes(layout, fresh, np.inf)
         if sum(layout.crews[c].size for c in fresh) <= TOGETHER_UP_TO:
             for budget in (np.inf, self.budget):
-                improve(layout, fresh, budget, self.worth_pct)
+                for c in fresh:
+                    improve(layout, c, budget, self.worth_pct)
                 empty_nodes(layout, fresh, np.inf)
 
-    def _by_choice(self, layout: Layout) -> int:
-        """How many instances were moved though nothing had to."""
-        everybody = range(len(layout.crews))
+    def _by_choice(self, history: Sequence[Cycle], now: Snapshot, layout: Layout, forced: bool) -> "Chosen":
+        """Moves that nothing forces. Where others must move, their pause is paid for already."""
+        worth = self._worth()
+        stretches = [unchanged(history, now, crew.topology.name) for crew in layout.crews]
         before = [where.copy() for where in layout.where]
-        left = self.budget - empty_nodes(layout, everybody, self.budget)
-        improve(layout, everybody, left, self.worth_pct)
-        return sum(int((a != b).sum()) for a, b in zip(before, layout.where, strict=True))
+        used = int((layout.population > 0).sum())
+        free = [c for c, stretch in enumerate(stretches) if forced or worth.may_choose(stretch)]
+        left = self.budget
+        if self.pack and free:
+            left -= empty_nodes(layout, free, left)
+        emptied = used - int((layout.population > 0).sum())
+        for c in () if forced else free:
+            crew = layout.crews[c]
+            enough = partial(worth.saves_enough, hops=hops_of(crew.topology), lasted_s=stretches[c].seconds)
+            left = improve(layout, c, left, self.worth_pct, (lambda _: True) if emptied else enough)
+        moves = sum(int((a != b).sum()) for a, b in zip(before, layout.where, strict=True))
+        return Chosen(moves, emptied, min((stretches[c].seconds for c in free), default=0.0))
 
-    def _decision(self, layout: Layout, forced: int, chosen: int) -> PlaceDecision:
+    def _decision(self, layout: Layout, forced: int, chosen: "Chosen") -> PlaceDecision:
         board = layout.board
         unplaced, reasons = list[Refusal](), list[Reason]()
         for c, crew in enumerate(layout.crews):
@@ -97,9 +130,18 @@ class Thrifty:
             reasons.append(Reason(crew.topology.name, "few moves, little traffic between few nodes", numbers))
         numbers = {
             "had_to_move": float(forced),
-            "moved_by_choice": float(chosen),
+            "moved_by_choice": float(chosen.moves),
             "nodes": float((layout.population > 0).sum()),
         }
-        reasons.append(Reason("cluster", "what must move moves first", numbers))
+        why = "what must move moves first"
+        if chosen.moves and not forced:
+            numbers |= {
+                "nodes_emptied": float(chosen.emptied),
+                "pause_s": self.pause_s,
+                "lasted_s": chosen.lasted_s,
+                "pause_per_cent_of_time": 100.0 * self.pause_s / max(chosen.lasted_s, self.pause_s),
+            }
+            why = "worth its pause: " + ("nodes are freed" if chosen.emptied else "rows stay on their nodes")
+        reasons.append(Reason("cluster", why, numbers))
         parts = [(crew.instances, layout.where[c]) for c, crew in enumerate(layout.crews)]
         return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))

@@ -1,6 +1,8 @@
-"""How many workers a topology runs on, and the words for what found no place. Shared by the placers."""
+"""How many workers a topology runs on, whether it was measured, and the words for what has no place or stays."""
 
 import math
+
+import numpy as np
 
 from barograph.model import Instance, Reason, Refusal
 from barograph.place import PlaceDecision
@@ -41,8 +43,13 @@ def too_few_slots(board: Board, everyone: list[Crew]) -> str:
     return f"the topologies need {needed} slots and there are {there}: {needed - there} are missing"
 
 
-def kept_as_is(everyone: list[Crew], board: Board, reason: str) -> PlaceDecision:
-    """A schedule that cannot be is refused whole: what runs stays, what does not is named."""
+def kept_as_is(everyone: list[Crew], board: Board, reason: Reason) -> PlaceDecision:
+    """What runs stays where it is, what does not run is named."""
     parts = [(crew.instances, crew.present) for crew in everyone]
     left = [i for crew in everyone for i, s in zip(crew.instances, crew.present.tolist(), strict=True) if s < 0]
-    return PlaceDecision(to_placement(board, parts), tuple(refused(left, reason)), (Reason("cluster", reason),))
+    return PlaceDecision(to_placement(board, parts), tuple(refused(left, reason.why)), (reason,))
+
+
+def measured(crew: Crew) -> bool:
+    """Whether load or traffic of the topology is known."""
+    return bool(crew.cpu_pct.any()) or any(bool(np.any(block.rows)) for block in crew.blocks)

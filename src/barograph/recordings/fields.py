@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from barograph.model.checks import BadInput, require, require_name, require_number, require_whole
+from barograph.model.checks import BadInput, require, require_name, require_number, require_plain, require_whole
+from barograph.recordings.notes import Notes
 
 
 def parse(text: str, where: str) -> object:
@@ -18,20 +19,29 @@ def parse(text: str, where: str) -> object:
         return found
 
     try:
-        return json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
+        found: object = json.loads(text, object_pairs_hook=unique)
+    except BadInput:
+        raise
+    except ValueError as error:  # the parser's own complaint, or a number of thousands of digits
         raise BadInput(f"{where} is not JSON: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{where} is nested too deeply to be read") from None
+    require_plain(where, found)
+    return found
 
 
 class Fields:
-    """An object of the file. ``here`` names it in every complaint."""
+    """An object of the file. ``here`` names it in every complaint. An unknown key is refused, or noted if lenient."""
 
-    def __init__(self, value: object, here: str, known: str) -> None:
+    def __init__(self, value: object, here: str, known: str, notes: Notes) -> None:
         require(isinstance(value, dict), f"{here} must be an object, not {value!r}")
         self.values = cast(Mapping[str, object], value)
         self.here = here
         names = known.split()
         for key in self.values:
+            if key not in names and notes.lenient:
+                notes.ignore(key, here)
+                continue
             require(key in names, f"{here} has the unknown key {key!r}; it may have {', '.join(names)}")
 
     def has(self, key: str) -> bool:
@@ -47,6 +57,11 @@ class Fields:
         require(value is not None, f"{self.here} has no {key}")
         if value != "" or default is None:
             require_name(f"{self.here}: {key}", value)
+        return cast(str, value)
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key)
+        require(isinstance(value, str), f"{self.here}: {key} must be a text, not {value!r}")
         return cast(str, value)
 
     def whole(self, key: str, least: int = 0, default: int | None = None) -> int:

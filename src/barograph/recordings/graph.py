@@ -1,56 +1,63 @@
 """One topology of a cluster file -> a Topology. Recorded graphs may have loops and operators that do not run."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from barograph.model import BadInput, Edge, Grouping, Operator, Topology
 from barograph.model.checks import require, require_unique
+from barograph.recordings.edges import Edges, read_edges
 from barograph.recordings.fields import Fields
+from barograph.recordings.notes import Notes
 
 TOPOLOGY = "name priority level max_heap_mb workers isolate_nodes desired_nodes minimum_nodes components"
 COMPONENT = "name source parallelism cpu mem_mb stateful state_mb inputs"
-INPUT = "from grouping feedback rows_per_s"
 ONE_CORE_PCT = 100.0
 
 
 @dataclass(frozen=True)
 class RecordedTopology:
-    topology: Topology
+    """topology is None where nothing of it can run, so that it is skipped; its name is taken all the same."""
+
+    name: str
     priority: int
-    rows_per_s: dict[tuple[str, str], float]
-    streams: dict[tuple[str, str, Grouping], int]
+    topology: Topology | None = None
+    rows_per_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    streams: dict[tuple[str, str, Grouping], int] = field(default_factory=dict)
 
 
-def read_topology(row: object, recorded: bool, notes: list[str]) -> RecordedTopology:
-    fields = Fields(row, "a topology", TOPOLOGY)
+def read_topology(row: object, notes: Notes) -> RecordedTopology:
+    fields = Fields(row, "a topology", TOPOLOGY, notes)
     name = fields.name("name")
     fields.here = here = f"topology {name}"
-    components = [Fields(c, f"{here}: component {k}", COMPONENT) for k, c in enumerate(fields.rows("components"))]
-    require(len(components) > 0, f"{here} has no components")
+    priority = fields.whole("priority", default=0)
+    rows = enumerate(fields.rows("components"))
+    components = [Fields(c, f"{here}: component {k}", COMPONENT, notes) for k, c in rows]
     for component in components:
         component.here = f"{here}: operator {component.name('name')}"
     require_unique(f"{here}: components", (c.name("name") for c in components))
-    idle = [c.name("name") for c in components if c.whole("parallelism", 0 if recorded else 1) == 0]
-    edges, rates, streams = _edges(here, components, idle, recorded, notes)
+    idle = [c.name("name") for c in components if c.whole("parallelism", 0 if notes.lenient else 1) == 0]
     running = [c for c in components if c.name("name") not in idle]
-    require(len(running) > 0, f"{here} has no operator that runs")
-    operators = tuple(_operator(c, edges, recorded) for c in running)
+    if not running and notes.lenient:
+        notes.skip(name, "in which no operator has an instance" if components else "without components")
+        return RecordedTopology(name, priority)
+    require(len(running) > 0, f"{here} has no components")
+    edges = read_edges(name, components, idle, notes)
+    operators = tuple(_operator(c, edges.all, notes) for c in running)
     if idle:
-        notes.append(f"{name}: {len(idle)} operators of 0 instances dropped: {', '.join(idle)}")
+        notes.add(f"{name}: {len(idle)} operators of 0 instances dropped: {', '.join(idle)}")
     _note_big(name, operators, notes)
-    edges = _mark_loops(operators, edges, notes, name) if recorded else edges
+    return RecordedTopology(name, priority, _topology(fields, operators, edges, notes), edges.rows_per_s, edges.streams)
+
+
+def _topology(fields: Fields, operators: tuple[Operator, ...], edges: Edges, notes: Notes) -> Topology:
+    name = fields.name("name")
     memory_mb = sum(o.parallelism * (o.memory_mb or 0.0) for o in operators)
-    heap_mb = fields.number("max_heap_mb") if fields.has("max_heap_mb") else None
-    biggest = max(operators, key=lambda o: o.memory_mb or 0.0)
-    require(
-        heap_mb is None or (biggest.memory_mb or 0.0) <= heap_mb,
-        f"{here}: an instance of {biggest.name} needs {biggest.memory_mb} MB and max_heap_mb is {heap_mb}",
-    )
+    heap_mb = _heap_mb(fields, operators, notes)
     workers = -int(-memory_mb // heap_mb) if heap_mb and memory_mb else None
-    topology = Topology(
+    return Topology(
         name,
         operators,
-        tuple(edges),
+        tuple(_mark_loops(operators, edges.all, notes, name) if notes.lenient else edges.all),
         workers=fields.whole("workers", 1) if fields.has("workers") else workers,
         level=fields.whole("level", 1, default=2),
         desired_nodes=fields.whole("desired_nodes", 1) if fields.has("desired_nodes") else None,
@@ -58,14 +65,28 @@ def read_topology(row: object, recorded: bool, notes: list[str]) -> RecordedTopo
         isolate_nodes=fields.whole("isolate_nodes", default=0),
         max_heap_mb=heap_mb,
     )
-    return RecordedTopology(topology, fields.whole("priority", default=0), rates, streams)
 
 
-def _operator(component: Fields, edges: Iterable[Edge], recorded: bool) -> Operator:
+def _heap_mb(fields: Fields, operators: tuple[Operator, ...], notes: Notes) -> float | None:
+    """The most a worker may hold. A limit that the largest instance breaks by itself cannot have been kept."""
+    if not fields.has("max_heap_mb"):
+        return None
+    heap_mb = fields.number("max_heap_mb")
+    biggest = max(operators, key=lambda o: o.memory_mb or 0.0)
+    needed_mb = biggest.memory_mb or 0.0
+    if needed_mb <= heap_mb:
+        return heap_mb
+    found = f"an instance of {biggest.name} needs {needed_mb} MB and max_heap_mb is {heap_mb}"
+    require(notes.lenient, f"{fields.here}: {found}")
+    notes.add(f"{fields.name('name')}: {found}, so the limit counts as {needed_mb} MB")
+    return needed_mb
+
+
+def _operator(component: Fields, edges: Iterable[Edge], notes: Notes) -> Operator:
     name = component.name("name")
     into = [e for e in edges if e.target == name]
     cpu_pct = component.number("cpu") if component.has("cpu") else None
-    if cpu_pct is not None and cpu_pct > ONE_CORE_PCT and not recorded:
+    if cpu_pct is not None and cpu_pct > ONE_CORE_PCT and not notes.lenient:
         raise BadInput(f"{component.here}: cpu is {cpu_pct:g} % of a core, and one instance can use at most 100 %")
     return Operator(
         name,
@@ -78,53 +99,13 @@ def _operator(component: Fields, edges: Iterable[Edge], recorded: bool) -> Opera
     )
 
 
-def _note_big(name: str, operators: Iterable[Operator], notes: list[str]) -> None:
+def _note_big(name: str, operators: Iterable[Operator], notes: Notes) -> None:
     big = [f"{o.name} {o.cpu_pct:g} %" for o in operators if (o.cpu_pct or 0.0) > ONE_CORE_PCT]
     if big:
-        notes.append(f"{name}: instances ask for more than one core: {', '.join(big)}")
+        notes.add(f"{name}: instances ask for more than one core: {', '.join(big)}")
 
 
-def _edges(
-    here: str, components: list[Fields], idle: list[str], recorded: bool, notes: list[str]
-) -> tuple[list[Edge], dict[tuple[str, str], float], dict[tuple[str, str, Grouping], int]]:
-    known = {c.name("name") for c in components}
-    edges: dict[tuple[str, str, Grouping], Edge] = {}
-    rates: dict[tuple[str, str], float] = {}
-    streams: dict[tuple[str, str, Grouping], int] = {}
-    unnamed = []
-    for component in components:
-        target = component.name("name")
-        for k, row in enumerate(component.rows("inputs")):
-            given = Fields(row, f"{component.here}: input {k}", INPUT)
-            source = given.name("from")
-            require(source in known, f"{component.here}: input names the unknown operator {source!r}")
-            grouping = given.name("grouping")
-            if recorded and grouping == "none":
-                unnamed.append(f"{source}->{target}")
-                grouping = "shuffle"
-            require(
-                grouping in {g.value for g in Grouping},
-                f"{given.here}: unknown grouping {grouping!r}; there are {', '.join(Grouping)}",
-            )
-            rate = given.number("rows_per_s", 0.0)
-            if given.has("rows_per_s"):
-                rates[source, target] = rates.get((source, target), 0.0) + rate
-            if source in idle or target in idle:
-                continue
-            key = (source, target, Grouping(grouping))
-            require(recorded or key not in edges, f"{here}: the edge {source}->{target} is given twice")
-            streams[key] = streams.get(key, 0) + 1
-            edges[key] = Edge(*key, feedback=given.flag("feedback"))
-    name = here.removeprefix("topology ")
-    if unnamed:
-        notes.append(f"{name}: grouping none read as shuffle: {', '.join(unnamed)}")
-    several = [f"{a}->{b} x {count}" for (a, b, _), count in streams.items() if count > 1]
-    if several:
-        notes.append(f"{name}: an edge recorded several times is one edge of as many streams: {', '.join(several)}")
-    return list(edges.values()), rates, streams
-
-
-def _mark_loops(operators: tuple[Operator, ...], edges: list[Edge], notes: list[str], name: str) -> list[Edge]:
+def _mark_loops(operators: tuple[Operator, ...], edges: list[Edge], notes: Notes, name: str) -> list[Edge]:
     """Edges that close a loop on a walk from the sources, depth first in listed order, become feedback edges."""
     out: dict[str, list[Edge]] = {o.name: [e for e in edges if e.source == o.name] for o in operators}
     fed = {e.target for e in edges if e.source != e.target}
@@ -147,5 +128,5 @@ def _mark_loops(operators: tuple[Operator, ...], edges: list[Edge], notes: list[
                 path.append((edge.target, iter(out[edge.target])))
     if back:
         pairs = ", ".join(f"{a}->{b}" for a, b in sorted(back))
-        notes.append(f"{name}: feedback edges count as traffic but not in the order: {pairs}")
+        notes.add(f"{name}: feedback edges count as traffic but not in the order: {pairs}")
     return [replace(e, feedback=e.feedback or (e.source, e.target) in back) for e in edges]

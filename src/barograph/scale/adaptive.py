@@ -15,12 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot
+from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, beside_part
 from barograph.scale.fit import fit_to_nodes
 from barograph.scale.instances import Growth, Need
 from barograph.scale.needs import Needs
 from barograph.scale.protocol import ceil, demanded_before, instance_limit_pct
 from barograph.scale.smooth import allotted, hold
+from barograph.scale.trend import AHEAD_S, growth_within
+
+BESIDE_CYCLES = 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +36,20 @@ class _Sized:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """theta_pct: granularity of shares; None: a thirtieth of the largest node, 5 to 20; below 60 a twelfth.
+    """theta_pct: granularity of shares; None: a thirtieth of the largest node, 5 to 20; below 60 a twelfth. Shares of
+    which that would be a large part are rounded more finely where they are no limits (lend): to a sixteenth of
+    themselves, at least 0.5.
 
     phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares are to clear a backlog.
-    lasting_cycles: which the present instances may take to clear it before more are wanted. utilisation: part of its
-    share an instance is meant to use, the rest is headroom. patience_cycles: how long a stateful operator must want
-    more instances. low, low_cycles: below which load, and for how long, before an operator gives up instances.
-    rest_cycles: between two changes of a topology's parallelism. margin: of the forecast's usual error.
-    growth, fading: placers are asked to leave room for that many times the share; room once reserved fades so slowly.
+    lasting_cycles: which the present instances may take to clear it before more are wanted.
+    utilisation: part of its share an instance is meant to use; the rest is headroom that other topologies cannot take.
+    alone: the same for a topology that is alone and may borrow (lend) what its nodes have left: it needs less headroom.
+    patience_cycles: how long a stateful operator must want more instances. low, low_cycles: below which load, and for
+    how long, before an operator gives up instances. rest_cycles: between two changes of a topology's parallelism.
+    margin: of the forecast's usual error.
+    growth: placers are asked to leave room for what the load grows to within some minutes, at most that many times the
+    share. room_s: and for the largest share of so many seconds, or a short valley would be packed for the next peak to
+    unpack.
     """
 
     theta_pct: float | None = None
@@ -48,13 +57,15 @@ class Adaptive:
     catch_up_cycles: float = 5.0
     lasting_cycles: float = 20.0
     utilisation: float = 0.75
+    alone: float = 0.9
     patience_cycles: int = 3
-    low: float = 0.3
+    low: float = 0.15
     low_cycles: int = 60
     rest_cycles: int = 3
     margin: float = 2.0
-    growth: float = 1.2
-    fading: float = 0.999
+    growth: float = 1.3
+    room_s: float = 30.0
+    lend: bool = True
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:
         needs = Needs(
@@ -77,7 +88,8 @@ class Adaptive:
                 needs.passes_on(topology, operator, need, sized.demand.parallelism)
                 found[topology.name, operator.name] = sized
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
-        return Demand(tuple(self._reserving(history, now, o) for o in _fitted(order, now)))
+        beside = _beside(history, now)
+        return Demand(tuple(self._reserving(history, now, o, beside) for o in _fitted(order, now)))
 
     def _sized(
         self, history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, need: Need, growth: Growth
@@ -88,12 +100,15 @@ class Adaptive:
             return _Sized(unknown, np.zeros(unknown.parallelism))
         degree, wanted, why = growth.decide(topology, operator, need)
         r_pct, sure_pct = (np.minimum(_over(degree, values), need.limit_pct) for values in (need.r_pct, need.sure_pct))
-        theta = self._theta_pct(now)
+        coarse, aim = self._theta_pct(now), self._aim(now)
         known = before is not None and len(before.held_pct) == degree
         held_before = before.held_pct if before is not None and known else (None,) * degree
-        held = tuple(hold(r, h, theta) for r, h in zip(r_pct.tolist(), held_before, strict=True))
+        held = tuple(
+            hold(r, h, self._theta_of(h or r, coarse)) for r, h in zip(r_pct.tolist(), held_before, strict=True)
+        )
         shares = tuple(
-            self._share_pct(h, sure, theta, need.limit_pct) for h, sure in zip(held, sure_pct.tolist(), strict=True)
+            _share_pct(h, sure, self._theta_of(h, coarse), aim, need.limit_pct)
+            for h, sure in zip(held, sure_pct.tolist(), strict=True)
         )
         numbers = {
             "arriving_rows": need.arriving,
@@ -108,10 +123,9 @@ class Adaptive:
         reason = Reason(f"{topology}/{operator.name}", why, numbers)
         return _Sized(OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason), r_pct)
 
-    def _share_pct(self, held_pct: float, sure_pct: float, theta_pct: float, limit_pct: float) -> float:
-        """Smoothed, with headroom for queues and for a forecast that is off."""
-        with_headroom = ceil(max(held_pct, sure_pct) / self.utilisation / theta_pct) * theta_pct
-        return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
+    def _aim(self, now: Snapshot) -> float:
+        """Which part of its share an instance is meant to use."""
+        return self.alone if self.lend and len(now.topologies) == 1 else self.utilisation
 
     def _theta_pct(self, now: Snapshot) -> float:
         if self.theta_pct is not None:
@@ -119,18 +133,23 @@ class Adaptive:
         largest = now.largest_node_pct  # many small instances rounded up in large steps would fill nodes with nothing
         return min(20.0, max(largest / 30, min(5.0, largest / 12)))
 
-    def _reserving(self, history: Sequence[Cycle], now: Snapshot, o: OperatorDemand) -> OperatorDemand:
-        """What a placer should leave room for: some growth from here, and what there was room for, which fades."""
+    def _theta_of(self, share_pct: float, coarse_pct: float) -> float:
+        """Many small shares rounded up in large steps would fill nodes with nothing."""
+        return min(coarse_pct, max(0.5, share_pct / 16.0)) if self.lend else coarse_pct
+
+    def _reserving(self, history: Sequence[Cycle], now: Snapshot, o: OperatorDemand, beside: float) -> OperatorDemand:
+        """What a placer should leave room for: the growth that is in sight, the largest share of late, and the threads
+        that work beside each instance (``beside``: CPU of both, as a multiple of the instance's own)."""
         if not o.held_pct:
             return o  # a guess, on which no room is built
-        before = demanded_before(history, o.topology, o.operator)
-        kept = before.reserved_pct if before is not None and len(before.reserved_pct) == o.parallelism else o.shares_pct
-        limit = instance_limit_pct(now)
-        rooms = (
-            min(limit, max(share * self.growth, was * self.fading))
-            for share, was in zip(o.shares_pct, kept, strict=True)
-        )
-        return replace(o, reserved_pct=tuple(rooms))
+        room = np.array(o.shares_pct) * min(self.growth, growth_within(history, now, o.topology, o.operator, AHEAD_S))
+        for cycle in reversed(history):
+            before = cycle.demand.of(o.topology, o.operator)
+            if now.at_s - cycle.snapshot.at_s > self.room_s or before is None or not before.held_pct:
+                break
+            if before.parallelism == o.parallelism:
+                room = np.maximum(room, before.shares_pct)
+        return replace(o, reserved_pct=tuple(np.minimum(room * beside, instance_limit_pct(now)).tolist()))
 
     def _unknown(
         self, now: Snapshot, topology: str, operator: Operator, before: OperatorDemand | None, need: Need
@@ -146,6 +165,19 @@ class Adaptive:
             shares, why = before.shares_pct, "it never executed a row: as before"
         reason = Reason(f"{topology}/{operator.name}", why, {"share_pct": float(sum(shares))})
         return OperatorDemand(topology, operator.name, count, shares, (), count, reason)
+
+
+def _share_pct(held_pct: float, sure_pct: float, theta_pct: float, aim: float, limit_pct: float) -> float:
+    """Smoothed, with headroom for queues and for a forecast that is off. aim: the part of it that is to be used."""
+    with_headroom = ceil(max(held_pct, sure_pct) / aim / theta_pct) * theta_pct
+    return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
+
+
+def _beside(history: Sequence[Cycle], now: Snapshot) -> float:
+    """CPU that an instance and the threads beside it use, as a multiple of its own; the mean over nodes in use."""
+    seen = [*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now]
+    parts = [part for part in beside_part(seen).values() if part > 0]
+    return 1.0 / (1.0 - sum(parts) / len(parts)) if parts else 1.0
 
 
 def _over(degree: int, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from barograph.model import Cycle, Operator, Snapshot
 from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
-from barograph.scale.rest import changed_within
+from barograph.scale.rest import since_change
+from barograph.scale.trend import AHEAD_S, growth_within
+
+STEADY = 1.05  # a load that grows by less within AHEAD_S does not grow
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +108,9 @@ class Growth:
         history: Sequence[Cycle], now: Snapshot, patience_cycles: int, low_cycles: int, rest_cycles: int
     ) -> "Growth":
         running = sum(o.parallelism for t in now.topologies for o in t.operators)
-        resting = {t.name: changed_within(history, now, t.name, rest_cycles) for t in now.topologies}
+        resting = {
+            t.name: since_change(history, now, t.name, cycles=rest_cycles).cycles < rest_cycles for t in now.topologies
+        }
         seats = total_seats(now)
         return Growth(
             now,
@@ -147,6 +152,8 @@ class Growth:
         present = operator.parallelism
         if operator.stateful:
             return present, wanted, f"{why}; fewer instances are not worth moving its state"
+        if growth_within(self.history, self.now, topology, operator.name, AHEAD_S) > STEADY:
+            return present, wanted, f"{why}; fewer only while the load does not grow"
         if not self._lasted(topology, operator, self.low_cycles, more=False):
             return present, wanted, f"{why}; fewer only when that lasts {self.low_cycles} cycles"
         self.free_seats += present - allowed

@@ -1,25 +1,54 @@
-"""Whether a topology's parallelism changed lately: numbers that straddle a change are no ground for the next one."""
+"""When a topology's parallelism last changed: numbers that straddle a change are no ground for the next one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 
 from barograph.model import Cycle, Snapshot
 
 
-def changed_within(history: Sequence[Cycle], now: Snapshot, topology: str, cycles: int) -> bool:
-    """Whether any of the last ``cycles`` cycles, the present one included, began with another parallelism.
+@dataclass(frozen=True, slots=True)
+class SinceChange:
+    """How long the parallelism has been what it is; both infinite where no change is remembered.
 
-    A change counts from the order on, unless it was refused, and also when it was made by hand.
+    seconds: from the moment the change held. A slow change makes its own cycle long, so this is not cycles x length.
+    cycles: that ended since the change was ordered, the present one included.
+    """
+
+    seconds: float = inf
+    cycles: float = inf
+
+
+def since_change(
+    history: Sequence[Cycle], now: Snapshot, topology: str, *, seconds: float = inf, cycles: float = inf
+) -> SinceChange:
+    """A change counts when it is ordered, unless it was refused, and also when it was made by hand.
+
+    An order holds once it is committed; where the engine does not say when that was, from the order on. A change that
+    no order explains is known to hold at the first snapshot that shows it.
+    seconds, cycles: a change that is longer ago than one of these need not be found.
     """
     present = _degrees(now, topology)
-    for cycle in history[-(cycles - 1) :] if cycles > 1 else ():
-        ordered = cycle.outcome is None or cycle.outcome.ok
-        if ordered and any(r.topology == topology for r in cycle.plan.rescales):
-            return True
+    shown_s = now.at_s
+    for age, cycle in enumerate(reversed(history), start=1):
+        if age > cycles or now.at_s - shown_s > seconds:
+            break
+        ordered_s = cycle.snapshot.at_s
+        if _ordered(cycle, topology):
+            took_s = cycle.outcome.order_to_commit_s if cycle.outcome is not None else None
+            return SinceChange(now.at_s - ordered_s - (took_s or 0.0), age)
         if _degrees(cycle.snapshot, topology) not in ({}, present):
-            return True
-    return False
+            return SinceChange(now.at_s - shown_s, age)
+        shown_s = ordered_s
+    return SinceChange()
+
+
+def _ordered(cycle: Cycle, topology: str) -> bool:
+    accepted = cycle.outcome is None or cycle.outcome.ok
+    return accepted and any(r.topology == topology for r in cycle.plan.rescales)
 
 
 def _degrees(snapshot: Snapshot, topology: str) -> dict[str, int]:
-    found = next((t for t in snapshot.topologies if t.name == topology), None)
-    return {} if found is None else {o.name: o.parallelism for o in found.operators}
+    if not snapshot.runs(topology):
+        return {}
+    return {o.name: o.parallelism for o in snapshot.topology(topology).operators}

@@ -17,7 +17,7 @@ from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDe
 from barograph.model.frame import NOTHING
 from barograph.scale.measured import reckoned_pct
 from barograph.scale.protocol import bounded, ceil
-from barograph.scale.rest import changed_within
+from barograph.scale.rest import since_change
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,19 @@ class TrueRate:
     shrink_at_most: float = 0.5
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:
-        window = max(1, round(self.window_s / now.cycle_s))
         frame = Frame.of(history, now)
+        window = frame.window(self.window_s)
         true_rate = ratio_of_sums(frame.column("executed"), frame.column("busy_s"), window)
         parents = frame.column("executed")[:, [link.parent for link in frame.links]]
         passed = np.nan_to_num(ratio_of_sums(frame.sent, parents, window)) if frame.links else np.zeros(0)
         feeding: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for link, ratio in zip(frame.links, passed.tolist(), strict=True):
             feeding[link.child].append((link.parent, ratio))
+        resting = {
+            t.name: since_change(history, now, t.name, seconds=self.window_s).seconds < self.window_s
+            for t in now.topologies
+        }
+        whole_window = {t.name: frame.measured_s(t.name, self.window_s) >= self.window_s for t in now.topologies}
         target: list[float] = []
         found: dict[tuple[str, str], OperatorDemand] = {}
         for i, (topology, name) in enumerate(frame.keys):
@@ -52,9 +57,15 @@ class TrueRate:
             backlog = max(0.0, float(frame.column("pending")[-1, i]))
             target.append(max(arriving, sent) + backlog / self.catch_up_s)
             operator = now.topology(topology).operator(name)
-            resting = changed_within(history, now, topology, window)
             found[topology, name] = self._demand(
-                history, now, topology, operator, target[i], float(true_rate[i]), resting, len(frame) >= window
+                history,
+                now,
+                topology,
+                operator,
+                target[i],
+                float(true_rate[i]),
+                resting[topology],
+                whole_window[topology],
             )
         return Demand(tuple(found[t.name, o.name] for t in now.topologies for o in t.operators), enforced=False)
 

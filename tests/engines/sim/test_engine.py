@@ -59,6 +59,15 @@ def test_a_move_stops_the_topology_for_as_long_as_its_mode_says(mode: MigrationM
     assert outcome.order_to_commit_s == pytest.approx(STOPS[mode] + CAL.cut_order_s + prepared_s, abs=0.2)
 
 
+@pytest.mark.parametrize("at_s", [7.9, 8.0, 8.2], ids=["before", "at the end", "while it stands still"])
+def test_a_move_costs_the_same_where_an_epoch_ends_anyway(at_s: float) -> None:
+    engine = plain(PLAIN.replace("epoch_s = 900", "epoch_s = 8"))
+    engine.advance(at_s - 5.0)
+    outcome = engine.apply(Plan(elsewhere(engine).placement, mode=MigrationMode.RESTART_APP))
+    assert outcome.order_to_commit_s is not None
+    assert outcome.order_to_commit_s == pytest.approx(STOPS[MigrationMode.RESTART_APP], abs=0.5)
+
+
 def test_a_boundary_move_waits_for_the_epoch_and_stops_nothing_more() -> None:
     engine = plain(PLAIN.replace("epoch_s = 900", "epoch_s = 8"))
     before = engine.layout.placement

@@ -8,6 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from barograph.engines.sim import Nobody, Result, Simulator, find, parse_scenario, run
+from barograph.engines.sim.scenario import Scenario
 from barograph.model import MigrationMode, Placement, Plan, Rescale
 
 SHARED = {
@@ -17,12 +18,24 @@ SHARED = {
     "batches on slow operators": ("priority-1", 130.0),
     "a chain": ("chain-stages/s7-r4", 65.0),
     "moves under way": ("migration/cut-m4", 130.0),
-    "one instance too few": ("autoscale-5-step", 230.0),
+    "one instance too few": ("autoscale-5-step", 530.0),
 }
+# Its source is at full load, where a difference of a part in a thousand grows to a queue: complete times are compared
+# with one that catches up at once.
+QUICKER = {"migration/cut-m4": 0.05e-3}
 
 
 def result(name: str, grain: str, duration_s: float, seed: int = 1) -> Result:
-    return run(Simulator(replace(find(name), duration_s=duration_s), seed, grain=grain), Nobody())
+    scenario = replace(find(name), duration_s=duration_s)
+    if name in QUICKER:
+        scenario = with_source_cost(scenario, QUICKER[name])
+    return run(Simulator(scenario, seed, grain=grain), Nobody())
+
+
+def with_source_cost(scenario: Scenario, cost_s: float) -> Scenario:
+    (workload,) = scenario.workloads
+    work = {o: replace(w, cost_s=cost_s) if w.load else w for o, w in workload.work.items()}
+    return replace(scenario, workloads=(replace(workload, work=work),))
 
 
 @pytest.mark.parametrize("case", SHARED)

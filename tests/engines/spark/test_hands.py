@@ -70,6 +70,21 @@ def test_a_move_touches_only_the_moved_instance(stage: Stage) -> None:
         assert counting.executors() == {**before, "count/1": other}
 
 
+def test_a_warm_cut_is_put_off_by_its_delay_and_the_topology_runs_meanwhile(stage: Stage) -> None:
+    with stage.wordcount() as counting:
+        where = slots(stage)
+        other = next(e for e in sorted(where) if e != counting.executors()["count/1"])
+        epoch, ordered_s = counting.epoch(), time.monotonic()
+        move = Placement({Instance("wordcount", "count", 1): where[other]})
+        outcome = stage.engine.apply(Plan(move, mode=MigrationMode.WARM_CUT, delay_s=3.0))
+        assert outcome.ok, outcome.refused
+        assert time.monotonic() - ordered_s >= 3.0
+        assert counting.epoch() == epoch + 1
+        counting.settle(lambda: bool(counting.executors()))
+        assert counting.executors()["count/1"] == other
+        assert counting.verdict().exact
+
+
 def test_split_is_scaled_while_it_runs_with_exact_counts(stage: Stage) -> None:
     with stage.wordcount(rate=1500) as counting:
         for parallelism in (4, 1, 3):

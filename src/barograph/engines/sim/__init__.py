@@ -6,12 +6,20 @@ from barograph.engines.sim.closed_loop import Decider, Nobody, run
 from barograph.engines.sim.engine import Simulator
 from barograph.engines.sim.priority import Overhead, PriorityResult
 from barograph.engines.sim.read import parse_scenario, read_scenario
-from barograph.engines.sim.result import CompleteTime, OperatorSeries, Result, TopologyResult, TrafficResult
+from barograph.engines.sim.result import (
+    CompleteTime,
+    CycleResult,
+    OperatorSeries,
+    Result,
+    TopologyResult,
+    TrafficResult,
+)
 from barograph.engines.sim.scenario import Scenario
 
 __all__ = [
     "Calibration",
     "CompleteTime",
+    "CycleResult",
     "Decider",
     "Nobody",
     "OperatorSeries",

@@ -6,6 +6,8 @@ come again, and count when they do. Rows are told by their due times, or, in flo
 through, so that there two batches that a topology works on at the same time are blurred.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,15 +64,16 @@ class Batches:
         return self._total + self._open >= self.rows * (1.0 - 1e-6)
 
 
-def batches_of(layout: Layout) -> list[Batches | None]:
-    """Those of each topology; None where its load is not in batches, or where it has several sources."""
+def batches_of(layout: Layout, until_s: float) -> list[Batches | None]:
+    """Those of each topology up to then; None where its load is not in batches, or where it has several sources."""
     found: list[Batches | None] = []
     for t in range(len(layout.topologies)):
         sources = [p for p in layout.operators if p.topology == t and p.work.load is not None]
         shape = sources[0].work.load.shape if len(sources) == 1 and sources[0].work.load is not None else None
         if isinstance(shape, Shape):
             rows = shape.rows * layout.gain[sources[0].index]
-            found.append(Batches(shape.every_s, shape.within_s, shape.count, rows))
+            count = min(shape.count, math.ceil(until_s / shape.every_s))
+            found.append(Batches(shape.every_s, shape.within_s, count, rows))
         else:
             found.append(None)
     return found

@@ -1,11 +1,11 @@
 """The simulator's constants, read from one file. Strict: a missing, unknown or negative key is named."""
 
-import tomllib
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from barograph.engines.sim.fields import parse_toml
 from barograph.model.checks import BadInput, require, require_number
 
 CONSTANTS, MEASURED = "calibration.toml", "measured.json"
@@ -81,10 +81,7 @@ def read_calibration(path: Path | None = None) -> Calibration:
 
 
 def parse_calibration(text: str, where: str) -> Calibration:
-    try:
-        flat = _flatten(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{where}: {error}") from None
+    flat = _flatten(parse_toml(text, where))
     hop_keys = [f"hop.{kind}.{key}" for kind in _HOPS for key in _HOP_KEYS]
     known = {"calibrated", "origin", *_KEYS.values(), *hop_keys}
     for key in flat:

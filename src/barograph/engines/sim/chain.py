@@ -1,14 +1,15 @@
 """The reference chain of traffic.md, written in one line: a source, then simple and stateful operators in turn, an ack.
 
-stages counts all of them. Every operator passes each row on; keys are spread evenly but for one half, whose key is a
-constant of the instance that sends them.
+stages counts the operators behind the source, the ack included: 7 stages are 8 components. Every operator passes each
+row on; keys are spread evenly but for one half, whose key is a constant of the instance that sends them.
 """
 
 from itertools import pairwise
 from typing import Any
 
+from barograph.engines.sim.bounds import MOST_OPERATORS
 from barograph.engines.sim.fields import Fields
-from barograph.model.checks import require, require_positive, require_whole
+from barograph.model.checks import require_at_most, require_positive, require_whole
 
 
 def chain(t: Fields, topology: Fields) -> Fields:
@@ -21,11 +22,12 @@ def chain(t: Fields, topology: Fields) -> Fields:
     rate, cost_ms, imbalance = t.number("rate"), t.number("cost_ms"), t.number("imbalance", 0.2)
     cpu_pct, state_mb = t.number("cpu_pct", 20.0), t.number("state_mb", 1.0)
     t.done()
-    require_whole(f"{t.where}: stages", stages, 3)
+    require_whole(f"{t.where}: stages", stages, 2)
+    require_at_most(f"{t.where}: stages", stages, MOST_OPERATORS)
     require_positive(f"{t.where}: rate", rate)
     for kind, count in counts.items():
         require_whole(f"{t.where}: {kind}", count, 1)
-    names = ["source", *(f"{_kind(i)}-{i}" for i in range(1, stages - 1)), "ack"]
+    names = ["source", *(f"{_kind(i)}-{i}" for i in range(1, stages)), "ack"]
     load = f"constant {rate * counts['source']:g}"
     operators: list[dict[str, Any]] = []
     for i, name in enumerate(names):
@@ -33,7 +35,7 @@ def chain(t: Fields, topology: Fields) -> Fields:
         operator: dict[str, Any] = {"name": name, "parallelism": counts[kind], "cost_ms": cost_ms, "cpu_pct": cpu_pct}
         operator["spread"] = 0.3
         if kind == "source":
-            operator |= {"load": load, "imbalance": imbalance}
+            operator |= {"load": load, "imbalance": imbalance, "live": True}
         if kind == "stateful":
             operator |= {"stateful": True, "state_mb": state_mb}
         operators.append(operator)
@@ -42,7 +44,6 @@ def chain(t: Fields, topology: Fields) -> Fields:
         keyed = target != "ack" and _kind(i) == "stateful"
         edge: dict[str, Any] = {"source": source, "target": target}
         edges.append({**edge, "grouping": "fields", "sticky": 0.5} if keyed else edge)
-    require(len(operators) == stages, f"{t.where}: {stages} stages")
     return topology.with_tables(operators=operators, edges=edges)
 
 

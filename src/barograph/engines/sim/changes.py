@@ -11,12 +11,16 @@ from barograph.model import Instance, MigrationMode, Move, Placement, Plan, Slot
 
 @dataclass(frozen=True)
 class Change:
-    """What holds for one topology once it has stopped for it. moves: of instances that live on, to another slot."""
+    """What holds for one topology once it has stopped for it. moves: of instances that live on, to another slot.
+
+    ready_s: when every worker that it concerns knows of it, and is prepared if it is to be; not before it can hold.
+    """
 
     parallelism: Mapping[str, int] = field(default_factory=dict)
     moves: Mapping[Instance, Slot] = field(default_factory=dict)
     level: int | None = None
     mode: MigrationMode = MigrationMode.CUT
+    ready_s: float = 0.0
 
     def __bool__(self) -> bool:
         return bool(self.parallelism or self.moves or self.level is not None)
@@ -130,6 +134,10 @@ def state_load_s(state_mb: float, calibration: Calibration) -> float:
 
 
 def warm_up_s(change: Change, topology: Topology, calibration: Calibration) -> float:
-    """How long the targets of a warm-cut are prepared, while the topology runs on."""
-    states = [topology.operator(i.operator).state_mb for i in change.moves if topology.operator(i.operator).stateful]
-    return calibration.cold_start_s + sum(state_load_s(mb, calibration) for mb in states)
+    """How long the targets of a warm-cut are prepared, while the topology runs on: workers side by side."""
+    load: dict[Slot, float] = defaultdict(float)
+    for instance, target in change.moves.items():
+        operator = topology.operator(instance.operator)
+        if operator.stateful:
+            load[target] += state_load_s(operator.state_mb, calibration)
+    return calibration.cold_start_s + max(load.values(), default=0.0)

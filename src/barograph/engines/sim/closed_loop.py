@@ -63,7 +63,7 @@ def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
     trace = hashlib.sha256()
     chance = np.random.default_rng([engine.seed, 7])
     last_s = scenario.duration_s - 1e-9
-    reassign_s = scenario.reassign.every_s if scenario.reassign else None
+    reassign_s = scenario.reassign.first_s if scenario.reassign else None
     engine.heed_triggers(decider.heeds_triggers)
     _decide(engine, decider, trace, keep)
     engine.start()
@@ -94,6 +94,8 @@ def _advance(engine: Simulator, decider: Decider, to_s: float, trace: "hashlib._
 
 def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Keep) -> None:
     seen = engine.observe()
+    if engine.started:
+        engine.ledger.saw(seen)
     plan = decider.plan(seen if engine.started else submitted(seen))
     _carry_out(engine, decider, seen, plan, trace, keep)
 
@@ -151,4 +153,4 @@ def _reassigned(engine: Simulator, wish: Reassign, chance: np.random.Generator) 
         if targets:
             moves[instance] = targets[chance.integers(len(targets))]
             free[moves[instance]] -= 1
-    return Plan(Placement(moves), mode=wish.mode)
+    return Plan(Placement(moves), mode=wish.mode, delay_s=wish.delay_s)

@@ -13,6 +13,7 @@ import numpy as np
 
 from barograph.engines.check import refusals
 from barograph.engines.sim.batches import batches_of
+from barograph.engines.sim.bounds import require_bounds, require_rows
 from barograph.engines.sim.calibration import Calibration, read_calibration
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
 from barograph.engines.sim.cpu import speeds
@@ -24,10 +25,13 @@ from barograph.engines.sim.life import Life, Phase
 from barograph.engines.sim.rows import RowGrain
 from barograph.engines.sim.scenario import Scenario
 from barograph.engines.sim.sight import snapshot, with_metrics_of
+from barograph.engines.sim.sync import Heard, heard
 from barograph.engines.sim.triggers import Triggers
 from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, Slot, Snapshot, Topology, Worker
 
 _LEAST_SHARE_PCT = 1.0  # the kernel writes no smaller quota
+# The application is started again from outside, and a query by its driver: workers do not have to learn of it.
+_HEARD_BY_WORKERS = (MigrationMode.WORKER, MigrationMode.BOUNDARY, MigrationMode.CUT, MigrationMode.WARM_CUT)
 _MANY = 20  # topologies; from there on single ones do not get moments of their own
 _PATIENCE_S = 600.0  # apply gives up waiting for a topology that never drains
 
@@ -39,6 +43,9 @@ class Simulator:
         self, scenario: Scenario, seed: int = 0, calibration: Calibration | None = None, grain: str | None = None
     ) -> None:
         self.scenario = scenario
+        self.grain_name = grain or scenario.grain
+        require_bounds(scenario, scenario.name)
+        require_rows(scenario, self.grain_name, scenario.name)
         self.calibration = calibration or read_calibration()
         self.seed = seed
         self.now_s = 0.0
@@ -55,16 +62,18 @@ class Simulator:
         self._taken: Counter[Slot] = Counter()
         self._whole = True  # everyone placed is on a live worker
         self._warm: set[tuple[str, str, Slot]] = set()
+        self._chance = np.random.default_rng([seed, 11])  # where workers are in their cycles
         self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
         self._returns: list[tuple[float, Slot]] = []
         self.resting: frozenset[str] = frozenset()  # topologies that no node is given: their sources read nothing
         self._heeds_triggers = False
         self.layout = self._laid_out(self._first_placement())
-        self.batches = batches_of(self.layout)
+        self.batches = batches_of(self.layout, scenario.duration_s)
         self.triggers = Triggers(scenario.workloads, self.batches)
-        self.grain_name = grain or scenario.grain
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
-        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed, self.batches)
+        self.grain: Grain = kind(
+            self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s, self.batches
+        )
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
@@ -113,18 +122,20 @@ class Simulator:
         if not self.started:
             self._commit({self.number[name]: change for name, change in found.items()})
             return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=0.0)
-        self._order(plan.mode, found)
+        self._order(plan.mode, found, plan.delay_s)
         if plan.mode is MigrationMode.BOUNDARY:
             return Outcome(done=(*done, *self._rest(rests)))
         waited = {self.number[name] for name in found}
         give_up_s = self.now_s + _PATIENCE_S
-        while self.now_s < give_up_s:
+        if self.now_s < self.scenario.duration_s:  # a change that is under way when the run ends is left unfinished
+            give_up_s = min(give_up_s, self.scenario.duration_s)
+        while self.now_s < give_up_s - 1e-9:
             self._happen()
             if not any(self.lives[t].busy for t in waited):
-                break
+                # a topology that need not rest any more reads again only now, on the seats it was given
+                return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=self.now_s - ordered_s)
             self._turn(give_up_s)
-        # a topology that need not rest any more reads again only now, on the seats it was given
-        return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=self.now_s - ordered_s)
+        return Outcome(done=(*done, *self._rest(rests)))
 
     # priorities
 
@@ -218,13 +229,16 @@ class Simulator:
         if last_s is not None and life.change.level is not None:
             self._hold(t)
         elif last_s is not None:
-            stop_s = max(last_s, life.since_s)
-            until_s = max(self.now_s, stop_s + self._pause_s(t, life.change))
+            until_s = max(self.now_s, self._stands_until_s(t, life.change, max(last_s, life.since_s)))
             life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
 
     def _together(self, until_s: float) -> float:
         """On a large cluster who goes on within the same step does so at its end, so that changes are made at once."""
         return math.ceil(until_s / self.scenario.step_s - 1e-9) * self.scenario.step_s
+
+    def _stands_until_s(self, t: int, change: Change, stop_s: float) -> float:
+        """When a topology that stopped at stop_s goes on, once the change is made."""
+        return max(stop_s, change.ready_s) + self._pause_s(t, change)
 
     def _pause_s(self, t: int, change: Change) -> float:
         topology, moves = after(change, self.topologies[t]), []
@@ -257,24 +271,37 @@ class Simulator:
 
     # changes
 
-    def _order(self, mode: MigrationMode, found: dict[str, Change]) -> None:
+    def _order(self, mode: MigrationMode, found: dict[str, Change], delay_s: float) -> None:
         if mode is MigrationMode.RESTART_APP:
             everyone = {t.name: found.get(t.name, Change(mode=mode)) for t in self.topologies}
             found = everyone
+        told = self._heard(found) if mode in _HEARD_BY_WORKERS else Heard()
         if mode is MigrationMode.WORKER:
             found = self._with_neighbours(found)
         for name, change in found.items():
             t = self.number[name]
             life = self.lives[t]
-            if mode is MigrationMode.BOUNDARY:
+            if mode is MigrationMode.BOUNDARY and self.scenario.sync is None:
                 life.keep_for_boundary(change)
                 continue
-            lead_s = self.calibration.cut_order_s
-            if mode is MigrationMode.WARM_CUT:
-                lead_s += warm_up_s(change, self.topologies[t], self.calibration)
-            life.order(change, self.now_s + lead_s)
-            if life.phase is Phase.HELD:  # it is drained already
-                life.stop(self.now_s + self._pause_s(t, life.change))
+            warm_s = warm_up_s(change, self.topologies[t], self.calibration) if mode is MigrationMode.WARM_CUT else 0.0
+            beside_s = max(warm_s, delay_s) if mode is MigrationMode.WARM_CUT else 0.0
+            stands_s = self.now_s + told.first_s + beside_s
+            change = replace(change, ready_s=self.now_s + told.last_s + warm_s)
+            life.order(change, stands_s + self.calibration.cut_order_s, stands_s)
+            if life.phase is Phase.STOPPED:  # between two epochs: the change takes as long as it takes all the same
+                life.stop(max(life.until_s, self._stands_until_s(t, life.change, self.now_s)))
+            elif life.phase is Phase.HELD:  # it is drained already
+                life.stop(self._stands_until_s(t, life.change, self.now_s))
+
+    def _heard(self, found: dict[str, Change]) -> Heard:
+        """When the workers that lose or get an instance learn of it; of a new parallelism all have to."""
+        slots = {
+            s for c in found.values() for i, to in c.moves.items() for s in (to, self.layout.placement.get(i)) if s
+        }
+        if any(c.parallelism for c in found.values()):
+            slots |= set(self.workers)
+        return heard(self.scenario.sync, slots, self._chance)
 
     def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
         """Executors whose instances change are replaced; who else has an instance there stops with them."""
@@ -454,7 +481,7 @@ class Simulator:
 
     def _intended(self) -> Placement:
         """Where everyone is, or will be from the next boundary on."""
-        waiting = [life.at_boundary.moves for life in self.lives if life.at_boundary.moves]
+        waiting = [moves for life in self.lives if (moves := life.waiting.moves)]
         if not waiting:
             return self.running()
         slots = dict(self.layout.placement.slots)

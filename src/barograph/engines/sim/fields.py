@@ -1,13 +1,25 @@
 """Reading a table strictly: every error names the file, the table and the field."""
 
+import tomllib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barograph.model import BadInput
-from barograph.model.checks import require
+from barograph.model.checks import require, require_plain
 
 T = TypeVar("T")
 MISSING = object()
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    try:
+        found = tomllib.loads(text)
+    except ValueError as error:  # the parser's own complaint, or a number of thousands of digits
+        raise BadInput(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{where}: values are nested too deeply to be read") from None
+    require_plain(where, found)
+    return found
 
 
 class Fields:

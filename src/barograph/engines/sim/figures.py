@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from barograph.engines.sim.calibration import Calibration
-from barograph.model.checks import BadInput, require, require_number
+from barograph.model.checks import BadInput, require, require_number, require_plain
 
 BENCHES = ("boundary", "moves", "rescale", "recovery")
 _LEAST_S = 0.01
@@ -23,6 +23,9 @@ def parse_figures(text: str, where: str, base: Calibration) -> Calibration:
         found = json.loads(text)
     except ValueError as error:
         raise BadInput(f"{where}: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{where}: values are nested too deeply to be read") from None
+    require_plain(where, found)
     require(isinstance(found, dict), f"{where}: an object is expected")
     for key in found:
         require(key in (*BENCHES, "machine"), f"{where}: unknown key {key!r}; there are machine, {', '.join(BENCHES)}")

@@ -19,6 +19,7 @@ from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout
 from barograph.engines.sim.levels import Level, levels
+from barograph.engines.sim.threads import SendingThreads
 
 _DUST = 1e-6  # rows; below it a queue is empty
 
@@ -31,9 +32,11 @@ class FlowGrain:
         layout: Layout,
         calibration: Calibration,
         until_s: float,
-        seed: int,  # noqa: ARG002
+        seed: int,  # noqa: ARG002  # nothing in a flow is by chance
+        send_thread_s: float = 0.0,
         batches: Sequence[Batches | None] = (),
     ) -> None:
+        self._threads = SendingThreads(layout.workers, send_thread_s) if send_thread_s else None
         self._batches = [(t, b) for t, b in enumerate(batches) if b is not None]
         self._calibration = calibration
         self._until_s = until_s
@@ -42,6 +45,7 @@ class FlowGrain:
         self._loads: dict[str, DueTimes] = {}
         self._sent, self._done = np.zeros(operators), np.zeros(operators)
         self._sent_committed, self._done_committed = np.zeros(operators), np.zeros(operators)
+        self._skipped, self._skipped_committed = np.zeros(operators), np.zeros(operators)
         self._waiting, self._read, self._committed = np.zeros(n), np.zeros(n), np.zeros(n)
         self._ended: list[tuple[Ints, Floats, Floats]] = []
         self._n_of = [o.n for o in layout.operators]
@@ -52,7 +56,7 @@ class FlowGrain:
     def arrange(self, layout: Layout, now_s: float) -> None:
         self._carry(layout)
         self._layout = layout
-        self._levels, self._order, self._start = levels(layout, self._calibration.hops)
+        self._levels, self._order, self._start = levels(layout, self._calibration.hops, self._threads is not None)
         order = self._order
         self._place = np.empty_like(order)
         self._place[order] = np.arange(order.size)
@@ -98,6 +102,7 @@ class FlowGrain:
     def _sources(self, now_s: float) -> None:
         """Instances that read, and the load each takes its fraction of; equal loads are worked out once."""
         self._reader = np.flatnonzero(self._is_source)
+        self._live = np.array([self._layout.operators[o].work.live for o in self._operator[self._reader]], dtype=bool)
         load_of, fraction = [], []
         numbers: dict[str, int] = {}
         for o in dict.fromkeys(self._operator[self._reader]):
@@ -152,11 +157,15 @@ class FlowGrain:
         due = self._due(to_s)
         reader = self._reader
         owed = self._due_before - self._read[reader]
-        arrived[reader] = due - self._due_before
+        never = np.where(self._live & ~np.array(reading)[self._topology[reader]], due - self._due_before, 0.0)
+        self._read[reader] += never
+        self._skipped += np.bincount(self._operator[reader], weights=never, minlength=self._skipped.size)
+        arrived[reader] = due - self._due_before - never
         self._due_before = due
         waiting = waited.copy()
         waiting[reader] = np.maximum(0.0, due - self._read[reader])
         sent = np.zeros(self._sent.size)
+        left_worker = np.zeros(self._layout.workers)
         for level, traffic in zip(self._levels, self._traffic, strict=True):
             at = level.span
             into = waiting[at] + np.where(self._is_source[at], 0.0, arrived[at])
@@ -179,11 +188,17 @@ class FlowGrain:
                 room -= got
                 traffic += contribution
                 sent += np.bincount(level.target_operator, weights=contribution, minlength=sent.size)
-                level.pass_ages(x, ages, contribution)
+                if self._threads is not None:
+                    left_worker += contribution @ level.leaving
+                    level.pass_ages(x, ages, contribution, level.leaving @ self._threads.wait_s)
+                else:
+                    level.pass_ages(x, ages, contribution)
         self._read[reader] += executed[reader]
         waiting[reader] = due - self._read[reader]
         self._waiting = waiting
         self._arriving = arrived / dt
+        if self._threads is not None:
+            self._threads.sent(left_worker, dt)
         self._appetite.saw(arrived, np.where(blocked > 0, executed, np.inf), dt)
         self._sent += sent
         self._done += np.bincount(self._operator, weights=executed, minlength=self._done.size)
@@ -331,6 +346,7 @@ class FlowGrain:
         self._committed[mine] = self._read[mine]
         self._sent_committed[operators] = self._sent[operators]
         self._done_committed[operators] = self._done[operators]
+        self._skipped_committed[operators] = self._skipped[operators]
 
     def fail(self, topology: int, now_s: float) -> None:  # noqa: ARG002
         mine, operators = self._topology == topology, self._of(topology)
@@ -339,6 +355,7 @@ class FlowGrain:
         self._waiting[self._reader] = self._due_before - self._read[self._reader]
         self._sent[operators] = self._sent_committed[operators]
         self._done[operators] = self._done_committed[operators]
+        self._skipped[operators] = self._skipped_committed[operators]
 
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:
         """A source's backlog in a hundred slices, and what is in flight at the age its operator last saw."""
@@ -360,7 +377,7 @@ class FlowGrain:
         held = np.bincount(self._operator, weights=self._waiting, minlength=self._done.size)
         read = np.bincount(self._operator, weights=self._read, minlength=self._done.size)
         source = np.array([o.is_source for o in self._layout.operators])
-        missing = np.where(source, np.abs(self._done - read), np.abs(self._sent - self._done - held))
+        missing = np.where(source, np.abs(self._done + self._skipped - read), np.abs(self._sent - self._done - held))
         scale = np.maximum(1.0, np.maximum(self._sent, self._done))
         late = float(np.abs(self._due(now_s) - self._due_before).sum())
         return float(missing[missing > 1e-6 * scale].sum()) + (late if late > 1e-3 else 0.0)

@@ -20,7 +20,10 @@ SAME_WORKER, SAME_NODE, OTHER_NODE = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class EdgePart:
-    """weights[j]: the share of its rows that goes to instance j of the target; of ``all``, copies instead."""
+    """weights[j]: the share of its rows that goes to instance j of the target; of ``all``, copies instead.
+
+    home[i]: where rows with sender i's constant key go; of ``direct``, all its rows.
+    """
 
     index: int
     source: int
@@ -28,11 +31,8 @@ class EdgePart:
     grouping: Grouping
     selectivity: float
     weights: Floats
+    home: Ints
     sticky: float = 0.0
-
-    def homes(self, senders: int) -> Ints:
-        """Where each sender's constant key goes."""
-        return np.arange(senders, dtype=np.intp) % len(self.weights)
 
     @property
     def copies(self) -> float:
@@ -129,6 +129,8 @@ class Layout:
             n = topology.operator(edge.target).parallelism
             mixed = zlib.crc32(f"{topology.name}/{edge.source}/{edge.target}".encode())
             weights = _weights(edge.grouping, flow, n, np.random.default_rng([seed, mixed]))
+            senders = topology.operator(edge.source).parallelism
+            sticky = flow.sticky if edge.grouping is Grouping.FIELDS else 0.0
             self.edges.append(
                 EdgePart(
                     len(self.edges),
@@ -137,7 +139,8 @@ class Layout:
                     edge.grouping,
                     flow.selectivity,
                     weights,
-                    flow.sticky if edge.grouping is Grouping.FIELDS else 0.0,
+                    _homes(senders, n, np.random.default_rng([seed, mixed, 3]) if sticky else None),
+                    sticky,
                 )
             )
         for operator in topology.operators:
@@ -159,9 +162,10 @@ class Layout:
         return start
 
     def _house(self, nodes: Sequence[Node]) -> None:
-        """node_of, worker_of: numbers of each instance's node and worker, -1 where it has none."""
+        """node_of, worker_of: numbers of each instance's node and worker, -1 where it has none. workers: all slots."""
         node_number = {n.name: i for i, n in enumerate(nodes)}
         first_slot = np.concatenate([[0], np.cumsum([n.slots for n in nodes])])
+        self.workers = int(first_slot[-1])
         slots: Mapping[Instance, Slot] = self.placement.slots
         self.node_of = np.full(len(self.instances), -1, dtype=np.intp)
         self.worker_of = np.full(len(self.instances), -1, dtype=np.intp)
@@ -193,6 +197,13 @@ class Layout:
         same_worker = self.worker_of[a, None] == self.worker_of[None, b]
         found: NDArray[np.intp] = np.where(same_worker, SAME_WORKER, np.where(same_node, SAME_NODE, OTHER_NODE))
         return found
+
+
+def _homes(senders: int, targets: int, hashed: np.random.Generator | None) -> Ints:
+    """A constant key is hashed, so several senders may share a target; ``direct`` takes turns."""
+    if hashed is None:
+        return np.arange(senders, dtype=np.intp) % targets
+    return hashed.integers(0, targets, senders).astype(np.intp)
 
 
 def _weights(grouping: Grouping, flow: Flow, n: int, rng: np.random.Generator) -> Floats:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from barograph.engines.degraded import Span
 from barograph.engines.sim.grain import Ended
 from barograph.engines.sim.latency import Times
 from barograph.engines.sim.layout import Floats, Layout
 from barograph.engines.sim.life import Life, Phase
+from barograph.engines.sim.result import CycleResult, cycle_result
+from barograph.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,11 @@ class Held:
 
 
 class Ledger:
-    """open: complete times since each topology's last commit; total: those before."""
+    """open: complete times since each topology's last commit; total: those before.
+
+    output_by_second: rows at the sinks, each once: rows that a loss undid are not counted when they come again.
+    stops: when a topology did not run, because it drained, stood still, or had no seats.
+    """
 
     def __init__(self, topologies: int, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -33,7 +40,9 @@ class Ledger:
         self.stopped_s = [0.0] * topologies
         self.starved_s = [0.0] * topologies
         self.stalls = [0] * topologies
-        self.completed_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
+        self.output_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
+        self.stops: list[list[Span]] = [[] for _ in range(topologies)]
+        self._repeated = [0.0] * topologies
         self.moves = 0
         self.reconfigurations = 0
         self.decisions = 0
@@ -49,6 +58,8 @@ class Ledger:
         self.sent_rows = 0.0
         self.between_workers_rows = 0.0
         self.between_nodes_rows = 0.0
+        self.over_time: list[CycleResult] = []
+        self._between_nodes_before = 0.0
         self._settled_s = 0.0
         self._held = Held()
 
@@ -65,6 +76,11 @@ class Ledger:
             self.workers_max = max(self.workers_max, before.workers)
         self._settled_s, self._held = now_s, held
 
+    def saw(self, seen: Snapshot) -> None:
+        """A cycle is over."""
+        self.over_time.append(cycle_result(seen, self.between_nodes_rows - self._between_nodes_before))
+        self._between_nodes_before = self.between_nodes_rows
+
     def sent(self, layout: Layout, traffic: list[Floats]) -> None:
         """Rows that went between instances while this layout held; traffic as in a Tally."""
         for edge in layout.edges:
@@ -79,14 +95,26 @@ class Ledger:
 
     def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life], rests: list[bool]) -> None:
         """rests: whether no node is given to each topology."""
-        second = int(from_s + 1e-9)
+        seconds = _by_second(from_s, to_s)
         for t in np.flatnonzero(completed).tolist():
-            self.completed_by_second[t][second] += float(completed[t])
+            again = min(self._repeated[t], float(completed[t]))
+            self._repeated[t] -= again
+            for second, part in seconds:
+                self.output_by_second[t][second] += part * (float(completed[t]) - again)
         for t, life in enumerate(lives):
             if life.phase in (Phase.STOPPED, Phase.STALLED, Phase.HELD):
                 self.stopped_s[t] += to_s - from_s
             if rests[t]:
                 self.starved_s[t] += to_s - from_s
+            if life.phase is not Phase.RUNNING:
+                self._stopped(self.stops[t], from_s, to_s)
+
+    @staticmethod
+    def _stopped(stops: list[Span], from_s: float, to_s: float) -> None:
+        """One stop is one span, however many steps of time it takes."""
+        if stops and stops[-1][1] >= from_s - 1e-9:
+            from_s = stops.pop()[0]
+        stops.append((from_s, to_s))
 
     def committed(self, t: int) -> None:
         for opened, total in ((self.open.due, self.total.due), (self.open.read, self.total.read)):
@@ -96,6 +124,7 @@ class Ledger:
     def failed(self, t: int) -> None:
         """The epoch's rows will come again: only then do they count."""
         self.replayed_rows[t] += self.open.due[t].count
+        self._repeated[t] += self.open.due[t].count
         self.open.due[t] = Times(self._timeout_s)
         self.open.read[t] = Times(self._timeout_s)
 
@@ -109,3 +138,11 @@ class Ledger:
             for part in parts:
                 into.merge(part)
         return due, read
+
+
+def _by_second(from_s: float, to_s: float) -> list[tuple[int, float]]:
+    """The seconds that a step of time touches, and the part of the step in each."""
+    first, last = int(from_s + 1e-9), int(to_s - 1e-9)
+    if first == last:
+        return [(first, 1.0)]
+    return [(s, (min(to_s, s + 1.0) - max(from_s, s)) / (to_s - from_s)) for s in range(first, last + 1)]

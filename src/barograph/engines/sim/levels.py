@@ -18,9 +18,17 @@ class Level:
 
     send_s, out_per_row: by instance of the level. receive_s: CPU per row by place, over all places.
     burst: the squared spread of gaps between arrivals at the target that this edge causes.
+    leaving[e, w]: of the rows of entry e the part that leaves worker w; empty unless workers have sending threads.
     """
 
-    def __init__(self, layout: Layout, operators: Sequence[int], start: dict[int, int], hops: Sequence[Hop]) -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        operators: Sequence[int],
+        start: dict[int, int],
+        hops: Sequence[Hop],
+        threads: bool,
+    ) -> None:
         sizes = [layout.operators[o].n for o in operators]
         first = start[operators[0]]
         self.span = slice(first, first + sum(sizes))
@@ -39,6 +47,7 @@ class Level:
         hop: list[Floats] = []
         edge_of: list[Floats] = []
         burst: list[Floats] = []
+        leaving: list[Floats] = [np.zeros((0, layout.workers))]
         at = 0
         for number, (position, edge) in enumerate(out):
             part = layout.operators[edge.target]
@@ -53,6 +62,8 @@ class Level:
             hop.append(delay)
             edge_of.append(np.full(part.n, float(number)))
             burst.append(_burst(layout, edge))
+            if threads:
+                leaving.append(_leaving(layout, edge))
             self.edges.append((edge.index, slice(at, at + part.n)))
             at += part.n
         self.target: Ints = _joined(target).astype(np.intp)
@@ -60,6 +71,7 @@ class Level:
         self._hop_s = _joined(hop)
         self._edge_of = _joined(edge_of).astype(np.intp)
         self.burst = _joined(burst)
+        self.leaving = np.concatenate(leaving)
         self._edge_starts = np.array([s.start for _, s in self.edges], dtype=np.intp)
         self.target_operator: Ints = np.repeat(
             [e.target for _, e in out], [layout.operators[e.target].n for _, e in out]
@@ -86,18 +98,22 @@ class Level:
         fraction = by_operator[self._member]
         return x * fraction, fraction
 
-    def pass_ages(self, x: Floats, ages: Floats, contribution: Floats) -> None:
-        """Ages (times rows) at the targets grow by what was sent, each row as old as its senders' mean."""
+    def pass_ages(self, x: Floats, ages: Floats, contribution: Floats, wait_s: Floats | float = 0.0) -> None:
+        """Ages (times rows) at the targets grow by what was sent, each row as old as its senders' mean.
+
+        wait_s: on the way, beside the hop.
+        """
+        way_s = self._hop_s + wait_s
         rows = np.add.reduceat(x, self._blocks)
         for channel in ages:
             total = np.add.reduceat(channel[self.span], self._blocks)
             mean = np.where(rows > 0, total / np.where(rows > 0, rows, 1.0), 0.0)[self._from]
             channel += np.bincount(
-                self.target, weights=contribution * (mean[self._edge_of] + self._hop_s), minlength=channel.size
+                self.target, weights=contribution * (mean[self._edge_of] + way_s), minlength=channel.size
             )
 
 
-def levels(layout: Layout, hops: Sequence[Hop]) -> tuple[list[Level], Ints, dict[int, int]]:
+def levels(layout: Layout, hops: Sequence[Hop], threads: bool) -> tuple[list[Level], Ints, dict[int, int]]:
     """The levels, which instance of the layout is at each place, and where each operator starts."""
     order: list[Ints] = []
     start: dict[int, int] = {}
@@ -110,7 +126,7 @@ def levels(layout: Layout, hops: Sequence[Hop]) -> tuple[list[Level], Ints, dict
     by_depth: dict[int, list[int]] = {}
     for o in layout.order:
         by_depth.setdefault(layout.operators[o].depth, []).append(o)
-    found = [Level(layout, operators, start, hops) for operators in by_depth.values()]
+    found = [Level(layout, operators, start, hops, threads) for operators in by_depth.values()]
     return found, np.concatenate(order), start
 
 
@@ -123,7 +139,7 @@ def _dealt(layout: Layout, edge: EdgePart) -> Floats:
     if edge.grouping is not Grouping.DIRECT and not edge.sticky:
         return edge.weights
     senders = layout.operators[edge.source].n
-    dealt = np.bincount(edge.homes(senders), minlength=len(edge.weights)) / senders
+    dealt = np.bincount(edge.home, minlength=len(edge.weights)) / senders
     constant = 1.0 if edge.grouping is Grouping.DIRECT else edge.sticky
     found: Floats = (1.0 - constant) * edge.weights + constant * dealt
     return found
@@ -135,6 +151,15 @@ def _burst(layout: Layout, edge: EdgePart) -> Floats:
     together = np.maximum(1.0, edge.selectivity * edge.weights)
     turns = 1.0 if edge.grouping is Grouping.FIELDS else 1.0 - 1.0 / senders
     return turns * together
+
+
+def _leaving(layout: Layout, edge: EdgePart) -> Floats:
+    """By target and worker: the part of the senders, all alike, that are in the worker while the target is not."""
+    a, b = layout.operators[edge.source].span, layout.operators[edge.target].span
+    senders = layout.worker_of[a]
+    part = np.bincount(senders[senders >= 0], minlength=layout.workers) / max(1, senders.size)
+    found: Floats = np.where(np.arange(layout.workers) == layout.worker_of[b][:, None], 0.0, part)
+    return found
 
 
 def _ways(layout: Layout, edge: EdgePart, hops: Sequence[Hop]) -> tuple[Floats, Floats, Floats]:

@@ -14,7 +14,10 @@ class Phase(Enum):
 
 
 class Life:
-    """change: what will hold when it goes on. at_boundary: what waits for the next regular end of an epoch."""
+    """change: what will hold when it goes on. at_boundary: what waits for the next regular end of an epoch.
+
+    _ordered: what waits for a cut at ``_cut_s``; an epoch that ends by itself takes it along from ``_stands_s`` on.
+    """
 
     def __init__(self, epoch_s: float) -> None:
         self.epoch_s = epoch_s
@@ -25,6 +28,8 @@ class Life:
         self.change = Change()
         self.at_boundary = Change()
         self._cut_s: float | None = None
+        self._ordered = Change()
+        self._stands_s = 0.0
 
     @property
     def busy(self) -> bool:
@@ -37,25 +42,35 @@ class Life:
             return self.until_s if self._cut_s is None else min(self.until_s, self._cut_s)
         return self.until_s if self.phase is Phase.STOPPED else None
 
-    def order(self, change: Change, at_s: float) -> None:
-        """Cut the epoch at that moment; several orders share a cut."""
-        self.change = _joined(self.change, change)
+    @property
+    def waiting(self) -> Change:
+        """What was ordered and does not hold yet."""
+        return _joined(_joined(self.change, self._ordered), self.at_boundary)
+
+    def order(self, change: Change, at_s: float, stands_s: float = 0.0) -> None:
+        """Cut the epoch at at_s; several orders share a cut. stands_s: from when on any end of an epoch will do."""
         if self.phase is Phase.RUNNING:
+            self._ordered = _joined(self._ordered, change)
             self._cut_s = at_s if self._cut_s is None else max(self._cut_s, at_s)
-        elif self.phase is Phase.STALLED:
+            self._stands_s = max(self._stands_s, stands_s)
+            return
+        self.change = _joined(self.change, change)
+        if self.phase is Phase.STALLED:
             self.stop(at_s)
 
     def keep_for_boundary(self, change: Change) -> None:
         self.at_boundary = _joined(self.at_boundary, change)
 
     def stop(self, until_s: float) -> None:
-        self.phase, self.until_s, self._cut_s = Phase.STOPPED, until_s, None
+        self.phase, self.until_s = Phase.STOPPED, until_s
 
     def stall(self, change: Change) -> None:
-        self.phase, self.change, self._cut_s = Phase.STALLED, change, None
+        self.phase, self.change = Phase.STALLED, change
+        self._take_ordered()
 
     def hold(self, now_s: float) -> None:
         """Drained for a change of level: the epoch stays open. What was ordered before is void; a new plan comes."""
+        self._take_ordered()
         self.phase, self.since_s, self.change = Phase.HELD, now_s, Change()
 
     def release(self, now_s: float) -> None:
@@ -63,8 +78,14 @@ class Life:
         self.phase, self.since_s = Phase.RUNNING, now_s
 
     def fail(self, change: Change, until_s: float) -> None:
+        """The epoch is lost; what was ordered holds when the topology goes on."""
         self.change = change
+        self._take_ordered()
         self.stop(until_s)
+
+    def _take_ordered(self) -> None:
+        self.change = _joined(self.change, self._ordered)
+        self._ordered, self._cut_s, self._stands_s = Change(), None, 0.0
 
     def woken(self, now_s: float) -> Change | None:
         """Go on to the next phase if it is time; a Change when the epoch is over and the next may begin."""
@@ -75,7 +96,9 @@ class Life:
                 if over and not cut:
                     self.change = _joined(self.change, self.at_boundary)
                     self.at_boundary = Change()
-                self.phase, self.since_s, self._cut_s = Phase.DRAINING, now_s, None
+                if cut or self._stands_s <= now_s + 1e-9:
+                    self._take_ordered()
+                self.phase, self.since_s = Phase.DRAINING, now_s
             return None
         if self.phase is Phase.STOPPED and self.until_s <= now_s + 1e-9:
             return self.change
@@ -83,13 +106,18 @@ class Life:
 
     def begin(self, now_s: float) -> None:
         """The next epoch."""
-        self.phase, self.since_s, self.until_s, self._cut_s = Phase.RUNNING, now_s, now_s + self.epoch_s, None
+        self.phase, self.since_s, self.until_s = Phase.RUNNING, now_s, now_s + self.epoch_s
         self.change = Change()
         self.epoch += 1
 
 
 def _joined(first: Change, then: Change) -> Change:
-    if not first:
-        return then
+    """Both; where they contradict each other, the later one."""
+    if _NOTHING in (first, then):
+        return then if first == _NOTHING else first
     level = first.level if then.level is None else then.level
-    return Change({**first.parallelism, **then.parallelism}, {**first.moves, **then.moves}, level, then.mode)
+    ready_s = max(first.ready_s, then.ready_s)
+    return Change({**first.parallelism, **then.parallelism}, {**first.moves, **then.moves}, level, then.mode, ready_s)
+
+
+_NOTHING = Change()

@@ -1,17 +1,27 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
-import copy
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds
 from barograph.engines.sim.chain import chain
-from barograph.engines.sim.fields import MISSING, Fields
+from barograph.engines.sim.fields import MISSING, Fields, parse_toml
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Trigger, Work, Workload
+from barograph.engines.sim.sync import Sync
 from barograph.engines.sim.triggers import above_for
+from barograph.engines.sim.variants import variants, varied
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
-from barograph.model.checks import require, require_number, require_positive, require_unique, require_whole
+from barograph.model.bounds import MOST_NODES
+from barograph.model.checks import (
+    require,
+    require_at_most,
+    require_between,
+    require_number,
+    require_positive,
+    require_unique,
+    require_whole,
+)
 from barograph.model.load import Load
 from barograph.model.shapes import Batches
 
@@ -27,32 +37,30 @@ def read_scenario(path: Path, variant: str = "") -> Scenario:
 
 
 def title(text: str, where: str) -> str:
-    found: str = Fields(where, _toml(text, where)).take("title", str)
+    found: str = Fields(where, parse_toml(text, where)).take("title", str)
     return found
 
 
-def variants(text: str, where: str) -> tuple[str, ...]:
-    return tuple(v.take("name", str) for v in Fields(where, _toml(text, where)).tables("variants"))
+def variant_names(text: str, where: str) -> tuple[str, ...]:
+    return tuple(variants(where, parse_toml(text, where)))
 
 
 def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
-    table = _toml(text, where)
-    if variant:
-        table = _vary(table, where, variant)
-    top = Fields(where, table)
-    for each in top.tables("variants"):
-        each.take("name", str)
-        each.take("set", dict)
-        each.done()
+    table = parse_toml(text, where)
+    variants(where, table)  # also of a run without one: a file is right as a whole
+    table = varied(where, table, variant) if variant else table
+    top = Fields(where, {key: value for key, value in table.items() if key not in ("variants", "matrix")})
     found = {
         "name": top.take("name", str) + (f"/{variant}" if variant else ""),
         "title": top.take("title", str),
         "page": top.take("page", str, ""),
         "grain": top.take("grain", str, "rows"),
         "enforce": top.take("enforce", bool, True),
+        "send_thread_s": top.number("send_thread_us", 0.0) / 1e6,
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
+    require_number(f"{where}: send_thread_us", found["send_thread_s"])
     for name, default in (
         ("duration_s", MISSING),
         ("cycle_s", 10.0),
@@ -68,33 +76,11 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     require_unique(f"{where}: topologies", (w.topology.name for w in workloads))
     losses = tuple(_loss(t, nodes) for t in top.tables("losses"))
     reassign = top.take("reassign", dict, None)
-    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, reassign=_reassign(where, reassign), **found)
+    found["reassign"], found["sync"] = _reassign(where, reassign), _sync(where, top.take("sync", dict, None))
+    scenario = Scenario(nodes=nodes, workloads=workloads, losses=losses, **found)
     top.done()
+    require_bounds(scenario, where)
     return scenario
-
-
-def _toml(text: str, where: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{where}: {error}") from None
-
-
-def _vary(table: dict[str, Any], where: str, variant: str) -> dict[str, Any]:
-    """The scenario with a variant's settings, each the path of a field: ``nodes.0.count = 24``."""
-    known = {v.get("name"): v for v in table.get("variants", [])}
-    require(variant in known, f"{where} has no variant {variant!r}; it has {', '.join(map(str, known)) or 'none'}")
-    varied = copy.deepcopy(table)
-    for path, value in known[variant]["set"].items():
-        *parents, last = path.split(".")
-        at: Any = varied
-        try:
-            for key in parents:
-                at = at[int(key)] if isinstance(at, list) else at[key]
-            at[int(last) if isinstance(at, list) else last] = value
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise BadInput(f"{where}: variant {variant}: there is no field {path!r}") from None
-    return varied
 
 
 def _nodes(t: Fields) -> list[Node]:
@@ -112,6 +98,7 @@ def _nodes(t: Fields) -> list[Node]:
     if count is None:
         return [t.made(Node, name=name, **values)]
     require_whole(f"{t.where}: count", count, 1)
+    require_at_most(f"{t.where}: count", count, MOST_NODES)
     return [t.made(Node, name=f"{name}-{i + 1}", **values) for i in range(count)]
 
 
@@ -190,12 +177,14 @@ def _operator(t: Fields) -> tuple[Operator, Work]:
     )
     cost_ms = t.number("cost_ms")
     require_positive(f"{t.where}: cost_ms", cost_ms)
+    require_between(f"{t.where}: cost_ms", cost_ms, *COST_MS)
     work = t.made(
         Work,
         cost_s=cost_ms / 1000.0,
         spread=t.number("spread", 0.0),
         load=None if load is None else t.made(Load.parse, text=load),
         imbalance=t.number("imbalance", 0.0),
+        live=t.take("live", bool, False),
     )
     t.done()
     return operator, work
@@ -213,6 +202,7 @@ def _edge(t: Fields) -> tuple[Edge, Flow]:
         skew=t.number("skew", 0.0),
         sticky=t.number("sticky", 0.0),
     )
+    require_at_most(f"{t.where}: keys", flow.keys, MOST_KEYS)
     t.done()
     return edge, flow
 
@@ -221,6 +211,7 @@ def _loss(t: Fields, nodes: tuple[Node, ...]) -> Loss:
     loss = Loss(t.number("at_s"), t.take("node", str), t.take("slot", int, None), t.number("back_s", None))
     t.done()
     require_number(f"{t.where}: at_s", loss.at_s)
+    require_number(f"{t.where}: back_s", loss.back_s or 0.0)
     node = next((n for n in nodes if n.name == loss.node), None)
     require(node is not None, f"{t.where}: there is no node {loss.node!r}")
     if node is not None and loss.slot is not None:
@@ -235,6 +226,23 @@ def _reassign(where: str, table: Mapping[str, Any] | None) -> Reassign | None:
     mode = t.take("mode", str, "cut")
     names = [m.value for m in MigrationMode]
     require(mode in names, f"{t.where}: mode must be one of {', '.join(names)}, not {mode!r}")
-    found = t.made(Reassign, every_s=t.number("every_s"), instances=t.take("instances", int), mode=MigrationMode(mode))
+    every_s = t.number("every_s")
+    found = t.made(
+        Reassign,
+        every_s=every_s,
+        instances=t.take("instances", int),
+        mode=MigrationMode(mode),
+        first_s=t.number("first_s", every_s),
+        delay_s=t.number("delay_s", 0.0),
+    )
+    t.done()
+    return found
+
+
+def _sync(where: str, table: Mapping[str, Any] | None) -> Sync | None:
+    if table is None:
+        return None
+    t = Fields(f"{where}: sync", table)
+    found = t.made(Sync, node_s=t.number("node_s"), worker_s=t.number("worker_s"))
     t.done()
     return found

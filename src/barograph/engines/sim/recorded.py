@@ -30,6 +30,7 @@ def scenario_of(recording: Recording, duration_s: float = 600.0, skew: float = 0
         duration_s=duration_s,
         grain="flows",
         step_s=2.5,
+        notes=recording.notes,
     )
 
 

@@ -1,18 +1,19 @@
 """What a run comes to, as numbers. docs/simulator.md says what each one means."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from barograph.engines.degraded import degraded_s
+from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
 from barograph.engines.sim.priority import PriorityResult, priority_result
+from barograph.model import Latency, Snapshot
 
 if TYPE_CHECKING:
     from barograph.engines.sim.engine import Simulator
-
-DEGRADED_PCT = (20, 40, 60, 80, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class TopologyResult:
     unread_rows: float
     stopped_s: float
     starved_s: float
-    degraded_s: dict[int, int]
+    degraded_s: dict[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,17 @@ class TrafficResult:
     inter_worker_rows_per_s: float
     inter_node_share: float
     inter_worker_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class CycleResult:
+    """One cycle of a run, all topologies together. Mean times are None where no row ended."""
+
+    at_s: float
+    completed_rows: float
+    complete_time_ms: float | None
+    from_read_ms: float | None
+    inter_node_rows_per_s: float
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,7 @@ class Result:
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
     priority: PriorityResult | None = None
+    over_time: tuple[CycleResult, ...] = ()
     operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, object]:
@@ -130,7 +143,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
                 round(ledger.starved_s[t], 3),
-                degraded_s(ledger.completed_by_second[t], int(now_s)),
+                _degraded_s(engine, t),
             )
         )
     return Result(
@@ -167,11 +180,35 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
         priority=priority_result(engine, {t.name: t.complete_time_ms.mean / 1000.0 for t in topologies}),
+        over_time=tuple(ledger.over_time),
     )
 
 
-def degraded_s(by_second: dict[int, float], seconds: int) -> dict[int, int]:
-    """migration.md: seconds in which throughput is at least x % below stable, which is the median second."""
-    series = np.array([by_second.get(s, 0.0) for s in range(seconds)])
-    stable = float(np.median(series)) if seconds else 0.0
-    return {x: int(np.count_nonzero(series <= stable * (1 - x / 100) + 1e-9)) if stable else 0 for x in DEGRADED_PCT}
+def cycle_result(seen: Snapshot, between_nodes_rows: float) -> CycleResult:
+    """What was seen of a cycle. between_nodes_rows: of this cycle."""
+    ended = [t for t in seen.topology_metrics if t.completed_rows]
+    rows = sum(t.completed_rows for t in ended)
+
+    def mean_ms(times: Iterable[Latency | None]) -> float | None:
+        total = sum(t.completed_rows * x.mean for t, x in zip(ended, times, strict=True) if x is not None)
+        return round(total / rows, 3) if rows else None
+
+    return CycleResult(
+        at_s=round(seen.at_s, 3),
+        completed_rows=round(rows, 3),
+        complete_time_ms=mean_ms(t.latency_due for t in ended),
+        from_read_ms=mean_ms(t.latency_read for t in ended),
+        inter_node_rows_per_s=round(between_nodes_rows / seen.cycle_s, 3),
+    )
+
+
+def _degraded_s(engine: "Simulator", t: int) -> dict[int, int] | None:
+    seconds = int(engine.now_s + 1e-9)
+    out = engine.ledger.output_by_second[t]
+    due = np.zeros(seconds)
+    for part in engine.layout.operators:
+        if part.topology == t and part.work.load is not None:
+            times = DueTimes(part.work.load, [1.0], engine.scenario.duration_s)
+            counts = np.array([times.count(float(s)) for s in range(seconds + 1)])
+            due += np.diff(counts) * engine.layout.gain[part.index]
+    return degraded_s([out.get(s, 0.0) for s in range(seconds)], due.tolist(), engine.ledger.stops[t])

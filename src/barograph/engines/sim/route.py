@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.engines.sim.calibration import Hop
-from barograph.engines.sim.layout import EdgePart, Floats, Ints, Layout
+from barograph.engines.sim.layout import SAME_WORKER, EdgePart, Floats, Ints, Layout
 from barograph.model import Grouping
 
 _TABLE = 1 << 16
@@ -69,6 +69,8 @@ class Route:
         self.target_span = target.span
         distance = layout.distance(edge)
         self.delay_s = np.array([h.delay_s for h in hops])[distance].ravel()
+        self.leaves = distance != SAME_WORKER
+        self.worker = layout.worker_of[source.span]
         receive = np.array([h.receive_cpu_s for h in hops])[distance]
         self.receive_pair_s = receive.ravel()
         shares = _pair_shares(edge, source.n)
@@ -83,7 +85,7 @@ class Route:
         self._kept: tuple[Ints, Ints] = old._kept if old is not None and fits else fresh
         self._table: Ints | None = None
         self._stuck: NDArray[np.bool_] | None = None
-        self._home = edge.homes(source.n)
+        self._home = edge.home
         self._at = 1
         if edge.grouping is Grouping.FIELDS:
             mixed = zlib.crc32(f"{edge.index}/{target.n}".encode())
@@ -156,5 +158,5 @@ def _pair_shares(edge: EdgePart, n_source: int) -> Floats:
         return np.eye(n)[np.arange(n_source) % n]
     shares = np.broadcast_to(edge.weights, (n_source, len(edge.weights)))
     if edge.sticky:
-        shares = (1.0 - edge.sticky) * shares + edge.sticky * np.eye(len(edge.weights))[edge.homes(n_source)]
+        shares = (1.0 - edge.sticky) * shares + edge.sticky * np.eye(len(edge.weights))[edge.home]
     return shares

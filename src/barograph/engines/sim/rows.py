@@ -8,6 +8,7 @@ is a running sum and a running maximum. A row that starts within a step is serve
 Backlog stays at the source: an instance that has no room left for what a row would send waits with that row.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,9 +20,11 @@ from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
 from barograph.engines.sim.route import Route, Sent
+from barograph.engines.sim.threads import SendingThreads
 
 _ARRIVE, _DUE, _READ, _WORK = range(4)
 _NOISE = 1 << 16
+_MOST_UNREAD = 4_000_000  # moments of rows that are kept apart when a run ends
 
 
 class _Place:
@@ -35,8 +38,15 @@ class _Place:
         self.read = np.zeros(n, dtype=np.int64)
         self.read_committed = np.zeros(n, dtype=np.int64)
         self.seen = np.zeros(n, dtype=np.int64)
+        self.skipped = self.skipped_committed = 0
         self.sent = self.sent_committed = 0
         self.done = self.done_committed = 0
+
+    def skip(self, due: Ints) -> None:
+        """Rows that fell due up to here are never made."""
+        self.read = self.read + due - self.seen
+        self.skipped += int((due - self.seen).sum())
+        self.seen = due
 
     def waiting(self) -> int:
         return self.of.size + sum(of.size for _, of in self.inbox)
@@ -51,8 +61,11 @@ class RowGrain:
         calibration: Calibration,
         until_s: float,
         seed: int,
+        send_thread_s: float = 0.0,
         batches: Sequence[Batches | None] = (),
     ) -> None:
+        self._threads = SendingThreads(layout.workers, send_thread_s) if send_thread_s else None
+        self._left_worker = np.zeros(layout.workers)
         self._batches = batches or [None] * len(layout.topologies)
         self._calibration = calibration
         self._until_s = until_s
@@ -117,11 +130,14 @@ class RowGrain:
         room = hold - self._waiting + takes * dt
         arrived = np.zeros(len(layout.instances))
         self._completed = np.zeros(len(layout.topologies))
+        self._left_worker = np.zeros(layout.workers)
         passed = np.full(arrived.size, np.inf)
         for o in layout.order:
             part, place = layout.operators[o], self._places[o]
             if part.is_source:
                 due = self._due[o].rows_due(to_s)
+                if part.work.live and not reading[part.topology]:
+                    place.skip(due)
                 arrived[part.span] = due - place.seen
                 place.seen = due
             if not running[part.topology]:
@@ -136,6 +152,8 @@ class RowGrain:
         tally.arrived += arrived
         self._appetite.saw(arrived, passed, dt)
         self._pace.saw(tally.executed - executed, tally.busy_s + tally.blocked_s - spent_s)
+        if self._threads is not None:
+            self._threads.sent(self._left_worker, dt)
         for o, part in enumerate(layout.operators):
             place = self._places[o]
             if part.is_source:
@@ -300,10 +318,19 @@ class RowGrain:
         if n == 0:
             return
         rows = np.empty((4, n))
-        rows[_ARRIVE] = (finish if sent.row is None else finish[sent.row]) + route.delay_s[sent.pair]
+        rows[_ARRIVE] = (finish if sent.row is None else finish[sent.row]) + self._way_s(route, sent)[sent.pair]
         rows[_DUE : _READ + 1] = passed if sent.row is None else passed.take(sent.row, axis=1)
         rows[_WORK] = self._work(target, n) + route.receive_pair_s[sent.pair]
         place.inbox.append((rows, sent.target))
+
+    def _way_s(self, route: Route, sent: Sent) -> Floats:
+        """How long a row takes between each pair, with its wait for the thread that sends for the worker it leaves."""
+        if self._threads is None:
+            return route.delay_s
+        np.add.at(self._left_worker, route.worker, (sent.counts * route.leaves).sum(axis=1))
+        wait_s = route.leaves * self._threads.wait_s[route.worker][:, None]
+        found: Floats = route.delay_s + wait_s.ravel()
+        return found
 
     def wanted(self, dt_s: float) -> Floats:
         return self._appetite.cores(self._waiting, self._unit_s / self._layout.clock, dt_s)
@@ -331,6 +358,7 @@ class RowGrain:
             place = self._places[part.index]
             place.read_committed = place.read.copy()
             place.sent_committed, place.done_committed = place.sent, place.done
+            place.skipped_committed = place.skipped
             for e in part.outputs:
                 self._routes[e].commit()
 
@@ -341,6 +369,7 @@ class RowGrain:
             place.free_s = np.full(part.n, now_s)
             place.read = place.read_committed.copy()
             place.sent, place.done = place.sent_committed, place.done_committed
+            place.skipped = place.skipped_committed
             for e in part.outputs:
                 self._routes[e].fail()
             self._waiting[part.span] = place.seen - place.read if part.is_source else 0.0
@@ -350,15 +379,24 @@ class RowGrain:
         for part in self._parts(topology):
             place, gain = self._places[part.index], self._layout.gain[part.index]
             if part.is_source:
-                count = place.seen - place.read
-                of = np.repeat(np.arange(part.n), count)
-                k = np.arange(of.size) - (np.cumsum(count) - count)[of] + place.read[of]
-                due = self._due[part.index].due_s(of, k)
+                due, rows = self._unread(part, place)
             else:
                 due = self._queue(place)[0][_DUE] if place.inbox else place.rows[_DUE]
+                rows = np.ones(due.size)
             ages.append(np.maximum(now_s - due, 0.0))
-            weights.append(np.full(due.size, gain))
+            weights.append(gain * rows)
         return np.concatenate(ages), np.concatenate(weights)
+
+    def _unread(self, part: OperatorPart, place: _Place) -> tuple[Floats, Floats]:
+        """When the rows that a source has not read fell due. A huge backlog is told in groups of consecutive rows, each
+        by the moment of its middle row and how many rows it has."""
+        count = place.seen - place.read
+        together = max(1, math.ceil(count.sum() / _MOST_UNREAD))
+        groups = -(-count // together)
+        of = np.repeat(np.arange(part.n), groups)
+        first = (np.arange(of.size) - (np.cumsum(groups) - groups)[of]) * together
+        rows = np.minimum(together, count[of] - first)
+        return self._due[part.index].due_s(of, place.read[of] + first + (rows - 1) / 2), rows
 
     def unaccounted(self, now_s: float) -> float:
         missing = 0
@@ -366,7 +404,7 @@ class RowGrain:
             place = self._places[part.index]
             if part.is_source:
                 due = self._due[part.index].rows_due(now_s)
-                missing += int(np.abs(due - place.seen).sum()) + abs(place.done - int(place.read.sum()))
+                missing += int(np.abs(due - place.seen).sum()) + abs(place.done + place.skipped - int(place.read.sum()))
             else:
                 missing += abs(place.sent - place.done - place.waiting())
         return float(missing)

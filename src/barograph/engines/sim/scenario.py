@@ -6,6 +6,7 @@ Values only; ``read.py`` makes them from TOML.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barograph.engines.sim.sync import Sync
 from barograph.model import MigrationMode, Node, Topology
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.model.load import Load
@@ -18,12 +19,14 @@ class Work:
     """What an operator does to a row: CPU per row, its spread (standard deviation / mean), and, of a source, its load.
 
     imbalance V: source instance i of C takes R(1 - V(1 - 2i/(C-1))) of the load (traffic.md).
+    live: the source makes its rows itself, so that none are made while it stands still; else they wait for it.
     """
 
     cost_s: float
     spread: float = 0.0
     load: Load | None = None
     imbalance: float = 0.0
+    live: bool = False
 
     def __post_init__(self) -> None:
         require_positive("cost_ms", self.cost_s)
@@ -119,20 +122,32 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Reassign:
-    """migration.md: every so often so many instances, drawn at random, go to another worker."""
+    """migration.md: from first_s on, every so often so many instances, drawn at random, go to another worker.
+
+    delay_s: of a warm-cut, see ``Plan.delay_s``.
+    """
 
     every_s: float
     instances: int
     mode: MigrationMode
+    first_s: float
+    delay_s: float = 0.0
 
     def __post_init__(self) -> None:
         require_positive("reassign.every_s", self.every_s)
+        require_number("reassign.first_s", self.first_s)
+        require_number("reassign.delay_s", self.delay_s)
         require_whole("reassign.instances", self.instances, 1)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without)."""
+    """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
+
+    send_thread_s: the time of a row in the one thread that sends for a worker; 0 where instances send for themselves.
+    sync: the cycles in which nodes and workers ask for a new placement; None: it is pushed to them.
+    notes: what was odd in the recorded cluster it was made from, and how that is treated.
+    """
 
     name: str
     title: str
@@ -146,6 +161,9 @@ class Scenario:
     timeout_s: float = 30.0
     step_s: float = 0.25
     enforce: bool = True
+    send_thread_s: float = 0.0
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
+    sync: Sync | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

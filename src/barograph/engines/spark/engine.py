@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +16,7 @@ from barograph.engines.spark.eyes import MESSAGE_TIMEOUT_S, Eyes
 from barograph.engines.spark.gates import Gates
 from barograph.engines.spark.shares import Shares
 from barograph.engines.spark.standing import StandingOrders
+from barograph.engines.spark.turns import Keeper, Turn, turned, turned_together
 from barograph.model import Instance, MigrationMode, Node, Outcome, Placement, Plan, Refusal, Slot, Snapshot, Topology
 
 # An epoch ends when all that was sent is processed; under heavy overload that takes a while.
@@ -26,16 +26,6 @@ WARM_S = 2.0  # for the targets of a warm cut; what is not read by then is read 
 HOLD_S = 60.0
 LEAD_S = 2.0  # of those who are cut first; the others do not wait longer for them
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
-
-
-class Keeper(Protocol):
-    """Who can stop a topology and start it again. doing: in words."""
-
-    doing: str
-
-    def repartition(self, count: int | None) -> str:
-        """Split its state over so many instances, None: leave it; start it again. Empty when done, else why not."""
-        ...
 
 
 class SparkEngine(Eyes):
@@ -106,7 +96,9 @@ class SparkEngine(Eyes):
 
     def _apply(self, plan: Plan) -> Outcome:
         if plan.mode is MigrationMode.WARM_CUT:
-            self._warm(plan)
+            ordered_at = self._now()
+            if self._warm(plan):
+                time.sleep(max(0.0, plan.delay_s - (self._now() - ordered_at)))
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
@@ -114,16 +106,18 @@ class SparkEngine(Eyes):
             if refused:
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
-            turns = self._turns(plan, now, orders)
             done += self._share(plan)
             resting = self.gates.resting
             rests = resting if plan.rests is None else frozenset(plan.rests)
             done += self.gates.rest(resting | rests)
-            cut = set(plan.cuts) | (set(orders) if plan.mode in _CUTS else set())
+            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
+            turns = self._turns(plan, now, orders if leaving or plan.mode is MigrationMode.RESTART_QUERY else ())
+            # A change for which no worker is replaced, such as one instance more without a place, takes a cut.
+            at_once = plan.mode in _CUTS or (plan.mode is MigrationMode.WORKER and not leaving)
+            cut = set(plan.cuts) | (set(orders) if at_once else set())
             if not orders and not cut:
                 done += self._holds(plan, rests)
                 return Outcome(done=tuple(done))
-            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
             ordered_at = self._now()
             cut -= set(turns)
             first = self._first(cut, now)
@@ -131,9 +125,10 @@ class SparkEngine(Eyes):
         # Outside the lock: others may look while this waits.
         if cut - first:
             ending |= self._follow(plan, ending, cut - first)
-        problems = {t: keeper.repartition(count) for t, (keeper, count) in turns.items()}
         if leaving:
-            problems["worker"] = self._replace(leaving, set(orders))
+            problems = turned_together(turns, "workers", lambda: self._replace(leaving, set(orders)))
+        else:
+            problems = turned(turns)
         if any(problems.values()):
             self.gates.rest(resting)
             return Outcome(refused=tuple(Refusal(f"{plan.mode} of {t}", why) for t, why in problems.items() if why))
@@ -176,15 +171,13 @@ class SparkEngine(Eyes):
         with self._lock:
             return self._standing.send((), later)
 
-    def _turns(self, plan: Plan, now: Snapshot, orders: Iterable[str]) -> dict[str, tuple[Keeper, int | None]]:
-        """Topologies that are stopped and started again: by whom, and over how many instances their state is split."""
-        found: dict[str, tuple[Keeper, int | None]] = {}
-        if plan.mode is MigrationMode.RESTART_QUERY:
-            found = {t: (self._keepers[t], None) for t in orders}
+    def _turns(self, plan: Plan, now: Snapshot, stopped: Iterable[str]) -> dict[str, Turn]:
+        """Topologies that are stopped and started again: these, and those whose state is to be split anew."""
+        found = {t: Turn(self._keepers[t]) for t in stopped}
         for r in plan.rescales:
             operator = now.topology(r.topology).operator(r.operator)
             if operator.stateful and operator.parallelism != r.parallelism:
-                found[r.topology] = (self._keepers[r.topology], r.parallelism)
+                found[r.topology] = Turn(self._keepers[r.topology], r.parallelism)
         return found
 
     def _moves(self, topology: str, now: Snapshot, wanted: Placement) -> dict[Instance, Slot]:
@@ -195,32 +188,32 @@ class SparkEngine(Eyes):
             if i.topology == topology and i in now.placement and now.placement[i] != slot
         }
 
-    def _warm(self, plan: Plan) -> None:
-        """Let the targets of moves read what comes to them, before anything stops."""
+    def _warm(self, plan: Plan) -> bool:
+        """Let the targets of moves read what comes to them, before anything stops. False: nothing moves."""
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             if refusals(plan, now):
-                return
+                return False
             executors = self._executors()
             moves = {t.name: self._moves(t.name, now, plan.placement) for t in now.topologies}
         for topology, moved in moves.items():
             if moved:
                 self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
+        return any(moves.values())
 
     def _changed_workers(self, now: Snapshot, orders: Iterable[str]) -> set[str]:
-        """Executors whose instances change: those that somebody leaves and those that somebody comes to."""
-        found = set()
+        """Executors whose instances change: those that an instance leaves, also for good, and those that get one."""
+        found: set[Slot | None] = set()
         for topology in orders:
-            for instance, slot in self._moves(topology, now, self._standing.placement(topology)).items():
-                found |= {slot, now.placement[instance]}
+            before, after = now.placement.of_topology(topology), self._standing.placement(topology)
+            found |= {slot for move in before.moves_to(after) for slot in (move.source, move.target)}
         return {executor for executor, slot in self._slots.items() if slot in found}
 
     def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
-        """End workers and seat everybody when the new ones are there; empty when all run again, else why not."""
+        """End workers and tell the planner of the new ones when they are there; empty when done, else why not."""
         with self._lock:
-            slots = {self._slots[e] for e in leaving}
-            runs = {t: e.run for t in topologies if (e := self.sight.present(t)) is not None}
+            slots = {self._slots[e] for e in leaving if e in self._slots}
             self._replacing = True
         deadline = self._now() + timeout_s
         try:
@@ -228,20 +221,14 @@ class SparkEngine(Eyes):
                 self._bridge.replace(executor)
             while not slots <= {s for e, s in self._slots.items() if e not in leaving}:
                 if self._now() > deadline:
-                    return f"the workers {', '.join(sorted(leaving))} were ended and no others came"
+                    return f"{', '.join(sorted(leaving))} were ended and no others came within {timeout_s:g} s"
                 time.sleep(0.1)
                 self.refresh()
             with self._lock:
                 self._standing.send(topologies)
+            return ""
         finally:
             self._replacing = False
-        while not all((e := self.sight.present(t)) and e.run != runs[t] and e.is_up for t in runs):
-            if self._now() > deadline:
-                doing = "; ".join(f"{t}: {k.doing}" for t, k in self._keepers.items() if t in runs)
-                return f"the workers were replaced, but the topology has not started again ({doing})"
-            time.sleep(0.1)
-            self.refresh()
-        return ""
 
     def _holds(self, plan: Plan, rests: frozenset[str]) -> list[str]:
         """The plan is in effect. Who need not rest any more reads again only now, on the seats it was given."""
@@ -266,6 +253,10 @@ class SparkEngine(Eyes):
                 self._standing.confirm(topology.name, plan.placement)
                 continue
             counts = {o.name: o.parallelism for o in scaled if not o.stateful}
+            waits = plan.mode is MigrationMode.BOUNDARY and len(counts) == len(scaled)
+            if waits and self._standing.is_ordered(topology.name, wanted, counts):
+                done.append(f"{topology.name} changes at the end of its epoch, as ordered before")
+                continue
             self._standing.change(topology.name, Placement(wanted), counts)
             changed.append(topology.name)
             done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]

@@ -1,4 +1,4 @@
-"""What Spark itself knows of a query's tasks, without the plug-in: their CPU time, and their hosts. Only looks.
+"""What Spark itself knows of a query's tasks, without the plug-in: their CPU time, and where they ran. Only looks.
 
 A task tells its CPU time when it ends, which in real-time mode is when its epoch ends.
 """
@@ -15,11 +15,11 @@ _NS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TaskFigures:
-    """cpu_s: of all tasks that ended. hosts: of each job, which for a query is an epoch, the hosts its tasks ran on and
-    how many there were on each."""
+    """cpu_s: of all tasks that ended. workers: of each job, which for a query is an epoch, host and executor of its
+    tasks, and how many there were on each."""
 
     cpu_s: float
-    hosts: tuple[dict[str, int], ...]
+    workers: tuple[dict[tuple[str, str], int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,19 @@ class Committed:
 def task_figures(spark: SparkSession, first_job: int) -> TaskFigures:
     """Of the jobs from that one on, as far as Spark remembers, which is a thousand of them."""
     store = spark.sparkContext._jsc.sc().statusStore()
-    cpu_ns, hosts = 0, []
+    cpu_ns, workers = 0, []
     for job in _each(store.jobsList(None)):
         if job.jobId() < first_job:
             continue
-        here: dict[str, int] = {}
+        here: dict[tuple[str, str], int] = {}
         for stage_id in _each(job.stageIds()):
             stage = store.lastStageAttempt(stage_id)
             cpu_ns += stage.executorCpuTime()
             for task in _each(store.taskList(stage_id, stage.attemptId(), 1000)):
-                here[task.host()] = here.get(task.host(), 0) + 1
-        hosts.append(here)
-    return TaskFigures(cpu_ns * _NS, tuple(hosts))
+                worker = (str(task.host()), str(task.executorId()))
+                here[worker] = here.get(worker, 0) + 1
+        workers.append(here)
+    return TaskFigures(cpu_ns * _NS, tuple(workers))
 
 
 def next_job(spark: SparkSession) -> int:

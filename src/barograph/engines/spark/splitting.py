@@ -23,9 +23,12 @@ class Splits(Protocol):
 
 @dataclass(slots=True)
 class Wish:
-    """Somebody wants the query stopped, its state split over count instances (None: left as it is), and started."""
+    """The query is to be stopped, its state split over count instances (None: left as it is), and started again.
+
+    between: what else is done while it is down; empty when done, else why not."""
 
     count: int | None
+    between: Callable[[], str] | None = None
     done: threading.Event = field(default_factory=threading.Event)
     problem: str = ""
 

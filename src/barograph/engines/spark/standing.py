@@ -12,7 +12,7 @@ from types import MappingProxyType
 from barograph.engines.spark.fewer import Fewer, fitting
 from barograph.engines.spark.sight import Sight
 from barograph.engines.spark.wire import Bridge
-from barograph.model import Placement, Slot
+from barograph.model import Instance, Placement, Slot
 
 COLD_S = 20.0  # of a new executor: its own start is over by then
 # Instances by operator that differ from the query's own, and who sits on which executor.
@@ -62,6 +62,11 @@ class StandingOrders:
         few = self._fewer.pop(topology, None)
         self._counts[topology] = {**self.counts(topology), **(few.changed if few else {}), **counts}
         self._places[topology] = placement
+
+    def is_ordered(self, topology: str, slots: Mapping[Instance, Slot], counts: Mapping[str, int]) -> bool:
+        """Whether all of it has been sent already, so that the next epoch will run so."""
+        same_places = topology in self._sent and self.placement(topology).slots == slots
+        return same_places and counts.items() <= self.counts(topology).items()
 
     def confirm(self, topology: str, placement: Placement) -> None:
         """Who is told to sit where it sits comes back there after a failure. Nothing is cut for it."""

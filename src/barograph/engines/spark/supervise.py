@@ -24,6 +24,7 @@ from barograph.engines.spark.kept_checkpoint import checkpoint_of, require_kept_
 from barograph.engines.spark.progress import read_progress, told_progress
 from barograph.engines.spark.replayed import Replayed, replayed
 from barograph.engines.spark.splitting import Wish, split_state
+from barograph.engines.spark.turns import Between
 from barograph.model import BadInput
 
 Build = Callable[[], DataStreamWriter]
@@ -167,14 +168,15 @@ class Supervised:
                 return False
         return True
 
-    def repartition(self, count: int | None) -> str:
+    def repartition(self, count: int | None, between: Between | None = None) -> str:
         """Stop it between two epochs, split its state over so many instances, start it again; None: only start again.
 
-        Empty when every instance of the next life runs; else why not, and the query goes on as it was."""
+        between: done while it is down. Empty when every instance of the next life runs; else why not, and the query
+        goes on as it was."""
         with self._wishing:
             if not self._up.is_set():
                 return f"it does not run just now: {self.doing}"
-            wish, before = Wish(count), self.runId
+            wish, before = Wish(count, between), self.runId
             self._wish = wish
             try:
                 if not self._engine.hold(self.topology):
@@ -252,6 +254,9 @@ class Supervised:
         try:
             if wish.count is not None:
                 problem = self._repartitioned(checkpoint_of(stopped), wish.count)
+            if wish.between is not None:
+                self.doing = "down, while something else is done"
+                problem = wish.between() or problem
             writer = self._spare_or_new()
             with self._lock:
                 if self._stopping.is_set():

@@ -1,0 +1,35 @@
+"""A run's report, which the driver's process hands to the one that started it."""
+
+import json
+import pickle
+
+from tests.experiments.test_first import TOPOLOGY, cluster
+from tests.experiments.test_steered import LIU
+
+from barograph.engines.latency import Histogram
+from barograph.experiments.first import first_decision
+from barograph.experiments.report import CLOCKS, RunReport
+from barograph.experiments.verdict import Verdict
+from barograph.policies import named
+
+REPORT = RunReport(
+    "wordcount", "constant 5", 10.0, 50, 0, Verdict(400, 400, 0, 0, True), 0.1, 2, (), ("a note",), (), 400,
+    {clock: Histogram.of([5] * 400) for clock in CLOCKS}, 30.0, LIU, 1_000, {20: 1},
+    first_decision(named("liu"), cluster(), TOPOLOGY).to_json(),
+)  # fmt: skip
+
+
+def test_it_goes_from_one_process_to_another() -> None:
+    assert pickle.loads(pickle.dumps(REPORT)) == REPORT
+
+
+def test_it_is_json() -> None:
+    told = json.loads(json.dumps(REPORT.to_json()))
+    assert told["first"]["by"] == "liu"
+    assert set(told["first"]["placement"]) == {f"{i.operator}/{i.index}" for i in TOPOLOGY.instances()}
+    assert told["rows"]["late"] == 0
+
+
+def test_the_table_has_what_was_steered() -> None:
+    summary = REPORT.summary()
+    assert "policy  liu, worker" in summary and "CPU     reserved" in summary and "note    a note" in summary

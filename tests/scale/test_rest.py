@@ -1,0 +1,59 @@
+"""How long ago a topology's parallelism changed, in seconds and in cycles."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from barograph.model import Cycle, Operator, Outcome, Plan, Refusal, Rescale, Snapshot
+from barograph.scale.rest import SinceChange, since_change
+from tests.cycles import chain, remembered, seen, work
+
+ORDER = Plan(rescales=(Rescale("t", "s", 2),))
+
+
+def at(at_s: float, degree: int = 1, name: str = "t") -> Snapshot:
+    return seen(chain(Operator("s", degree, source=True), name=name), {"s": work(10)}, at_s=at_s)
+
+
+def ordered(at_s: float, outcome: Outcome | None = None, degree: int = 1) -> Cycle:
+    return replace(remembered(at(at_s, degree), plan=ORDER), outcome=outcome)
+
+
+HISTORIES: dict[str, tuple[list[Cycle], SinceChange]] = {
+    "nothing is remembered": ([], SinceChange()),
+    "nothing changed": ([remembered(at(10)), remembered(at(20))], SinceChange()),
+    "an order whose outcome is not known": ([ordered(10), remembered(at(20))], SinceChange(20, 2)),
+    "an order that took its time": (
+        [ordered(10, Outcome(done=("scale",), order_to_commit_s=7.5)), remembered(at(20))],
+        SinceChange(12.5, 2),
+    ),
+    "an order that was refused": ([ordered(10, Outcome(refused=(Refusal("t", "no"),)))], SinceChange()),
+    "by hand": ([remembered(at(10, degree=3)), remembered(at(20))], SinceChange(10, 2)),
+    "by hand, seen only now": ([remembered(at(10, degree=3)), remembered(at(20, degree=3))], SinceChange(0, 1)),
+    "an order that held later": (
+        [ordered(0, Outcome(done=("scale",)), degree=3), remembered(at(10, degree=3)), remembered(at(20))],
+        SinceChange(10, 2),
+    ),
+    "an order for another topology": (
+        [remembered(at(10), plan=Plan(rescales=(Rescale("u", "s", 2),))), remembered(at(20))],
+        SinceChange(),
+    ),
+    "a cycle in which it was not there": ([remembered(at(10, degree=3, name="u"))], SinceChange()),
+}
+
+
+@pytest.mark.parametrize("case", HISTORIES)
+def test_since_change(case: str) -> None:
+    history, expected = HISTORIES[case]
+    assert since_change(history, at(30), "t") == expected
+
+
+def test_what_is_longer_ago_need_not_be_found() -> None:
+    history = [ordered(0), *(remembered(at(10.0 * k)) for k in range(1, 10))]
+    now = at(100)
+    assert since_change(history, now, "t") == SinceChange(100, 10)
+    assert since_change(history, now, "t", seconds=90) == SinceChange(100, 10)
+    assert since_change(history, now, "t", seconds=60).seconds == inf
+    assert since_change(history, now, "t", cycles=10) == SinceChange(100, 10)
+    assert since_change(history, now, "t", cycles=9).cycles == inf
