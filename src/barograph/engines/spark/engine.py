@@ -46,6 +46,7 @@ class SparkEngine(Eyes):
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
         self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
+        self.heeds_triggers = True  # by the last plan that says so
 
     def refresh(self) -> None:
         with self._lock:
