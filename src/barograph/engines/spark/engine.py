@@ -108,6 +108,8 @@ class SparkEngine(Eyes):
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
             done += self._share(plan)
+            if plan.heeds_triggers is not None:
+                self.heeds_triggers = plan.heeds_triggers
             resting = self.gates.resting
             rests = resting if plan.rests is None else frozenset(plan.rests)
             done += self.gates.rest(resting | rests)
