@@ -93,6 +93,7 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
         ("late rows", f"{found.late_rows:,.0f}"),
         ("lost rows", f"{found.lost_rows:,.0f}"),
         ("replayed rows", f"{found.replayed_rows:,.0f}"),
+        *([("failed rows", f"{found.failed_rows:,.0f}")] if found.failed_rows else []),
         ("CPU reserved, s", f"{found.cpu_reserved_s:,.0f} (limit {found.cpu_limit_s:,.0f})"),
         ("CPU used, s", f"{found.cpu_used_s:,.0f}"),
         ("nodes", f"mean {found.nodes_mean:.2f}  min {found.nodes_min}  max {found.nodes_max}"),

@@ -129,6 +129,12 @@ edges = [{source = "s", target = "k"}]
 WRONG = {
     "duration_s = 10": ("duration_s = 0", "x: duration_s must be above 0"),
     'title = "x"': ('title = "x"\nspeed = 3', "x: unknown field 'speed'"),
+    'name = "x"': ('name = "x"\ncalibration = {speed = 3}', "x: calibration: unknown constant 'speed'"),
+    'title = "x"\n': ('title = "x"\ncalibration = {slice_s = 0}\n', "x: calibration: slice_s must be above 0"),
+    "duration_s = 10\n": (
+        "duration_s = 10\ncalibration = {contention_loss = 2}\n",
+        "x: calibration: contention_loss must be below 1",
+    ),
     "cpu_pct = 100": ('cpu_pct = "much"', "x: nodes[0]: cpu_pct must be a float, not 'much'"),
     "count = 2": ("count = 0", "x: nodes[0]: count must be a whole number of at least 1, not 0"),
     '"constant 5"': (
