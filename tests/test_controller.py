@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from barograph.controller import decide
+from barograph.controller import decide, decide_between
 from barograph.model import Cycle, Edge, Grouping, Instance, Operator, Outcome, Placement, Snapshot, Topology
-from barograph.policies import POLICIES, Policy
-from tests.cycles import nodes, seen, work
+from barograph.policies import POLICIES, Policy, named
+from tests.cycles import chain, nodes, seen, work
 
 TOPOLOGY = Topology(
     "wc",
@@ -96,3 +96,33 @@ def test_who_gets_no_node_rests_and_the_others_do_not() -> None:
     now = replace(seen(high, NUMBERS, cluster=nodes(2, 200, slots=2, seats=8)), topologies=(high, low))
     assert decide(POLICIES["dps"], [], now).plan.rests == ("low",)
     assert decide(POLICIES["dps"], [], replace(now, topologies=(high,))).plan.rests == ()
+
+
+def test_a_plan_says_whether_triggers_mean_anything_to_its_policy() -> None:
+    heeds = {name: decide(policy, [], world()).plan.heeds_triggers for name, policy in POLICIES.items()}
+    assert {name for name, on in heeds.items() if on} == {"dps", "adaptive"}
+    assert heeds["sps"] is False
+
+
+def test_a_second_level_that_changes_in_the_same_cycle_keeps_the_nodes_of_the_first() -> None:
+    """Nodes are kept by what holds now; by what held a cycle ago, a would get other ones and move once more."""
+    a, b, c = (replace(chain(Operator("s", 3, source=True), name=n), desired_nodes=3, workers=3) for n in "abc")
+    numbers = {name: {"s": work(10)} for name in "abc"}
+    dps = named("dps")
+
+    def at(*levels: int, placement: Placement | None = None) -> Snapshot:
+        them = [replace(t, level=n) for t, n in zip((a, b, c), levels, strict=True)]
+        return seen(them, numbers, cluster=nodes(6, 100.0, seats=8), placement=placement)
+
+    first = decide(dps, [], at(2, 2, 2))
+    history = [first, decide(dps, [first], at(2, 2, 2, placement=first.plan.placement))]
+    present, found = first.plan.placement.slots, []
+    for levels in ((2, 1, 2), (2, 1, 1)):
+        now = at(*levels, placement=Placement(present))
+        history[-1] = decide_between(dps, history, now)
+        present = {**present, **history[-1].plan.placement.slots}
+        found.append(history[-1].allotment.nodes)
+    assert [len(found[1][name]) for name in "abc"] == [0, 3, 3]
+    assert found[1]["b"] == found[0]["b"]
+    stale = decide(dps, [first], now).allotment.nodes["b"]
+    assert stale != found[0]["b"], "what held a cycle ago is no guide"

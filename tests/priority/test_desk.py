@@ -9,6 +9,7 @@ import pytest
 
 from barograph.cli.main import main
 from barograph.engines.spark.endpoint import Endpoint
+from barograph.model import BadInput
 from barograph.priority import Desk
 from barograph.priority.machine import Phase
 
@@ -21,6 +22,10 @@ class Water:
         self.in_flight = {"a": in_flight, "b": in_flight}
         self.paused: set[str] = set()
         self.levels: list[dict[str, int]] = []
+        self.heeds = True
+
+    def heeds_triggers(self) -> bool:
+        return self.heeds
 
     def pause(self, topology: str) -> None:
         self.did.append(f"pause {topology}")
@@ -75,6 +80,29 @@ def test_the_protocol_in_order(tmp_path: Path) -> None:
     before = (tmp_path / "p.json").stat().st_mtime_ns
     found.turn()
     assert (tmp_path / "p.json").stat().st_mtime_ns == before, "nothing happened, and nothing is written"
+
+
+def test_under_static_levels_a_trigger_pauses_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    water = Water()
+    found = desk(tmp_path / "p.json", water)
+    found.trigger("a", True)
+    for _ in range(5):
+        found.turn()
+    did, water.heeds = list(water.did), False
+    found.trigger("b", True)
+    with pytest.raises(BadInput, match="a trigger would change nothing: the policy that steers keeps to the levels"):
+        found.verb({"do": "trigger", "topology": "b", "on": True})
+    with pytest.raises(BadInput, match="there is no topology 'x'"):
+        found.trigger("x", True)
+    for _ in range(5):
+        found.turn()
+    assert water.did == did and found.levels() == {"a": 1, "b": 3}
+    assert "b: trigger on by its user changes nothing" in found.told[-1]
+    found.trigger("a", False)
+    found.set_level("b", 4)
+    for _ in range(5):
+        found.turn()
+    assert found.levels() == {"a": 2, "b": 4}, "a trigger that was on can end, and users set levels"
 
 
 def test_a_desk_that_dies_in_the_middle_is_gone_on_with(tmp_path: Path) -> None:

@@ -16,10 +16,15 @@ from barograph.priority.machine import Do, Limits, Phase, State, Step
 from barograph.priority.store import load, save
 
 _REMEMBERED = 100
+STATIC = "the policy that steers keeps to the levels that users set"
 
 
 class Taps(Protocol):
     """What an engine offers for the drain protocol. No call waits; each may come twice."""
+
+    def heeds_triggers(self) -> bool:
+        """Whether triggers mean anything to the policy that steers now; where none steers, they do."""
+        ...
 
     def pause(self, topology: str) -> None:
         """Its sources read no more."""
@@ -70,7 +75,12 @@ class Desk:
             self._take(machine.set_level(self._state, topology, level, self._clock()))
 
     def trigger(self, topology: str, on: bool, level: int = 1, by: str = machine.USER) -> None:
+        """Under a policy of static levels nothing pauses and nothing changes; that is told. Off always counts."""
         with self._lock:
+            if on and not self._taps.heeds_triggers():
+                self._state.of(topology)  # one that is not there is refused all the same
+                self._take(Step(self._state, told=(f"{topology}: trigger on by {by} changes nothing: {STATIC}",)))
+                return
             self._take(machine.trigger(self._state, topology, on, self._clock(), self._limits, level, by))
 
     def turn(self, starved: Iterable[str] = ()) -> None:
@@ -98,6 +108,7 @@ class Desk:
             self.set_level(_text(body, "topology"), _whole(body, "level"))
         elif what == "trigger":
             require(isinstance(body.get("on"), bool), "priority: on must be true or false")
+            require(not body["on"] or self._taps.heeds_triggers(), f"a trigger would change nothing: {STATIC}")
             self.trigger(_text(body, "topology"), body["on"], _whole(body, "level") if "level" in body else 1)
         elif what != "list":
             raise BadInput(f"priority: there is no {what!r}; there are list, set and trigger")

@@ -95,10 +95,10 @@ class Needs:
         """Which part of its backlog an operator is to execute in the coming cycle.
 
         A fixed part would be less each cycle, and the last of a backlog would wait for ever: one that is catching up
-        keeps its pace until it has caught up.
+        keeps its pace until less than a cycle's rows are left.
         """
         part = 1.0 / self.catch_up_cycles
-        if backlog <= NOTHING:
+        if backlog <= max(arriving, NOTHING):
             return part
         pace = float(self.frame.column("executed")[-1, i])
         return max(part, min(1.0, (pace - arriving) / backlog))

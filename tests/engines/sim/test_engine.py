@@ -141,14 +141,3 @@ def test_a_full_node_gives_no_more_than_it_has(grain: str) -> None:
     assert used >= 20.0 * (1 - CAL.contention_loss) * 0.9
     blocked = seen.metrics.of_operator("t", "source").blocked_s
     assert blocked > 1.0
-
-
-def test_a_level_change_drains_and_goes_on() -> None:
-    events = 'name = "t"\nevents = {period_s = 10, factor = 0.5, level = 1, after_s = 1}\noperators'
-    engine = plain(PLAIN.replace('name = "t"\noperators', events))
-    assert engine.topologies[0].level == 2
-    engine.advance(8.0)
-    assert engine.topologies[0].level == 1
-    engine.advance(10.0)
-    assert engine.topologies[0].level == 2
-    assert engine.ledger.stopped_s[0] == pytest.approx(2 * CAL.boundary_s, abs=0.15)

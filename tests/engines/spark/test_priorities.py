@@ -11,7 +11,7 @@ from barograph.cli.main import main
 from barograph.engines.spark.asks import Asks
 from barograph.engines.spark.client import RemoteEngine
 from barograph.experiments.stage import Stage, open_stage
-from barograph.model import Plan
+from barograph.model import BadInput, Plan
 from barograph.priority.machine import Phase
 from barograph.priority.served import priorities_of, serve
 
@@ -59,6 +59,29 @@ def test_a_topology_without_a_node_rests_and_loses_nothing(stage: Stage) -> None
         stage.engine.apply(Plan(rests=()))
         counting.settle(lambda: counting.output() > out and stage.engine.flows("resting", 1.0))
         assert counting.verdict().exact
+
+
+def test_under_a_policy_of_static_levels_a_trigger_pauses_and_changes_nothing(stage: Stage) -> None:
+    assert stage.supervisor.endpoint is not None
+    remote = RemoteEngine(stage.supervisor.endpoint.path)
+    priorities = priorities_of(stage.supervisor)
+    with stage.wordcount("static") as counting:
+        try:
+            assert remote.apply(Plan(heeds_triggers=False)).ok
+            stage.supervisor.steered_s = time.monotonic()
+            priorities.trigger("static", True)
+            with pytest.raises(BadInput, match="a trigger would change nothing"):
+                remote.ask("priority", {"do": "trigger", "topology": "static", "on": True})
+            priorities.turn()
+            assert priorities.desk.levels()["static"] == 2 and not stage.engine.gates.paused
+            remote.apply(Plan(heeds_triggers=True))
+            priorities.trigger("static", True)
+            assert "static" in stage.engine.gates.paused
+            counting.settle(lambda: priorities.desk.state.of("static").phase is Phase.STEADY)
+        finally:
+            stage.supervisor.steered_s = None
+        assert counting.verdict().exact
+    remote.close()
 
 
 @pytest.mark.slow  # cuts that can wait do: minutes pass before all is where dps wants it

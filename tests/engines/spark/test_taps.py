@@ -15,6 +15,7 @@ class Engine:
         self.levels: dict[str, int] = {}
         self.version, self.holds_version = 4, 4
         self.still = self.reads = False
+        self.heeds_triggers = True
 
     def set_levels(self, levels: Mapping[str, int]) -> int:
         if dict(levels) != self.levels:
@@ -82,3 +83,14 @@ def test_pausing_and_flowing() -> None:
     assert driver.engine.gates.paused == frozenset()
     driver.engine.gates.rest(["a"])
     assert found.flows("a"), "its sources are not due to read: no node is theirs"
+
+
+def test_triggers_mean_what_the_policy_that_steers_says() -> None:
+    driver, clock = Driver(), Clock()
+    found = taps(driver, clock)
+    driver.engine.heeds_triggers = False
+    assert found.heeds_triggers(), "no controller steers"
+    driver.steered_s = clock.now_s
+    assert not found.heeds_triggers()
+    clock.now_s += STEERED_S + 1
+    assert found.heeds_triggers(), "the one that said so is silent"

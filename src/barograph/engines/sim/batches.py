@@ -22,7 +22,7 @@ class Batches:
 
     def __init__(self, every_s: float, within_s: float, count: int, rows: float) -> None:
         self.every_s, self.count, self.rows = every_s, count, rows
-        self.sent_s: Floats = np.arange(count) * every_s + within_s
+        self.sent_s: Floats = np.arange(count, dtype=np.float64) * every_s + within_s
         self.last_s: Floats = np.zeros(count)
         self._total, self._open = np.zeros(count), np.zeros(count)
 

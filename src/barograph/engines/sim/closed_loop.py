@@ -64,7 +64,7 @@ def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
     chance = np.random.default_rng([engine.seed, 7])
     last_s = scenario.duration_s - 1e-9
     reassign_s = scenario.reassign.first_s if scenario.reassign else None
-    engine.heed_triggers(decider.heeds_triggers)
+    engine.desk.heed_triggers(decider.heeds_triggers)
     _decide(engine, decider, trace, keep)
     engine.start()
     cycle = 1
@@ -86,10 +86,10 @@ def _advance(engine: Simulator, decider: Decider, to_s: float, trace: "hashlib._
     """Until then; a topology whose level changes meanwhile is planned for at once, and goes on."""
     while engine.now_s < to_s - 1e-9:
         engine.advance(to_s - engine.now_s)
-        if held := engine.held:
+        if held := engine.desk.held:
             seen = engine.glance()
             _carry_out(engine, decider, seen, decider.plan_between(seen), trace, keep)
-            engine.release(held)
+            engine.desk.release(held)
 
 
 def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Keep) -> None:

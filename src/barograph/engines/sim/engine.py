@@ -6,7 +6,6 @@ calibration says. ``advance`` lets time pass; ``apply`` returns when the plan is
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +16,7 @@ from barograph.engines.sim.bounds import require_bounds, require_rows
 from barograph.engines.sim.calibration import Calibration, read_calibration, with_constants
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
 from barograph.engines.sim.cpu import pace
+from barograph.engines.sim.desk import Desk
 from barograph.engines.sim.flows import FlowGrain
 from barograph.engines.sim.grain import Ended, Grain, Tally
 from barograph.engines.sim.layout import Floats, Layout
@@ -26,7 +26,6 @@ from barograph.engines.sim.rows import RowGrain
 from barograph.engines.sim.scenario import Scenario
 from barograph.engines.sim.sight import snapshot, with_metrics_of
 from barograph.engines.sim.sync import Heard, heard
-from barograph.engines.sim.triggers import Triggers
 from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, Slot, Snapshot, Topology, Worker
 
 _LEAST_SHARE_PCT = 1.0  # the kernel writes no smaller quota
@@ -65,11 +64,9 @@ class Simulator:
         self._chance = np.random.default_rng([seed, 11])  # where workers are in their cycles
         self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
         self._returns: list[tuple[float, Slot]] = []
-        self.resting: frozenset[str] = frozenset()  # topologies that no node is given: their sources read nothing
-        self._heeds_triggers = False
         self.layout = self._laid_out(self._first_placement())
         self.batches = batches_of(self.layout, scenario.duration_s)
-        self.triggers = Triggers(scenario.workloads, self.batches)
+        self.desk = Desk(self)
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
         self.grain: Grain = kind(
             self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s, self.batches
@@ -100,31 +97,31 @@ class Simulator:
 
     def apply(self, plan: Plan) -> Outcome:
         asks = plan.placement or plan.rescales or plan.shares_pct or plan.limits_pct or plan.cuts
-        rests = self.resting if plan.rests is None else frozenset(plan.rests)
-        if not asks and rests == self.resting and plan.version in (None, self.version):
+        rests = self.desk.resting if plan.rests is None else frozenset(plan.rests)
+        if not asks and rests == self.desk.resting and plan.version in (None, self.version):
             return Outcome()
         refused = refusals(plan, self._present())
         if refused:
             self.ledger.refused += 1
             return Outcome(refused=refused)
-        done = [*self._share_out(plan), *self._rest(self.resting | rests)]
+        done = [*self._share_out(plan), *self.desk.rest(self.desk.resting | rests)]
         found = changes(plan, self.topologies, self._intended())
         for name, change in found.items():
             done += [f"scale {name}/{o}={n}" for o, n in change.parallelism.items()]
             done += [f"move {i}={s}" for i, s in change.moves.items()]
             done += [] if change else [f"cut {name}"]
         if not found:
-            return Outcome(done=(*done, *self._rest(rests)))
+            return Outcome(done=(*done, *self.desk.rest(rests)))
         if any(found.values()):
             self.version += 1
             self.ledger.reconfigurations += 1
         ordered_s = self.now_s
         if not self.started:
             self._commit({self.number[name]: change for name, change in found.items()})
-            return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=0.0)
+            return Outcome(done=(*done, *self.desk.rest(rests)), order_to_commit_s=0.0)
         self._order(plan.mode, found, plan.delay_s)
         if plan.mode is MigrationMode.BOUNDARY:
-            return Outcome(done=(*done, *self._rest(rests)))
+            return Outcome(done=(*done, *self.desk.rest(rests)))
         waited = {self.number[name] for name in found}
         give_up_s = self.now_s + _PATIENCE_S
         if self.now_s < self.scenario.duration_s:  # a change that is under way when the run ends is left unfinished
@@ -133,47 +130,9 @@ class Simulator:
             self._happen()
             if not any(self.lives[t].busy for t in waited):
                 # a topology that need not rest any more reads again only now, on the seats it was given
-                return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=self.now_s - ordered_s)
+                return Outcome(done=(*done, *self.desk.rest(rests)), order_to_commit_s=self.now_s - ordered_s)
             self._turn(give_up_s)
-        return Outcome(done=(*done, *self._rest(rests)))
-
-    # priorities
-
-    def heed_triggers(self, on: bool) -> None:
-        """Before the run: whether triggers change levels. If they do, a topology with a trigger starts calm."""
-        self._heeds_triggers = on
-        for t, workload in enumerate(self.scenario.workloads):
-            trigger = workload.trigger if on else None
-            level = workload.topology.level if trigger is None else trigger.calm
-            self.topologies[t] = replace(self.topologies[t], level=level)
-
-    @property
-    def held(self) -> list[int]:
-        """Topologies that have a new level and wait for the plan made for it; time does not go on before it came."""
-        return [t for t, life in enumerate(self.lives) if life.phase is Phase.HELD]
-
-    def release(self, topologies: Iterable[int]) -> None:
-        """The plan that these waited for is in effect, or there is none: they go on."""
-        for t in topologies:
-            life = self.lives[t]
-            if life.phase is not Phase.HELD:  # the plan has changed it, and it goes on already
-                continue
-            if life.change.level is not None:  # its trigger turned once more meanwhile
-                self._hold(t)
-            else:
-                life.release(self.now_s)
-                self.triggers.resumed(t, self.now_s)
-
-    def _hold(self, t: int) -> None:
-        self.topologies[t] = after(Change(level=self.lives[t].change.level), self.topologies[t])
-        self.version += 1
-        self.lives[t].hold(self.now_s)
-        self.triggers.drained(t, self.now_s)
-
-    def _rest(self, wanted: frozenset[str]) -> list[str]:
-        begun, ended = sorted(wanted - self.resting), sorted(self.resting - wanted)
-        self.resting = wanted
-        return [f"the sources of {t} rest" for t in begun] + [f"the sources of {t} read again" for t in ended]
+        return Outcome(done=(*done, *self.desk.rest(rests)))
 
     # time
 
@@ -187,7 +146,7 @@ class Simulator:
         """Let time pass; less of it where a topology is held, which needs a plan first."""
         self.start()
         target_s = self.now_s + seconds
-        while self.now_s < target_s - 1e-9 and not self.held:
+        while self.now_s < target_s - 1e-9 and not self.desk.held:
             self._turn(target_s)
 
     def close(self) -> None:
@@ -202,10 +161,10 @@ class Simulator:
         self._happen()
         due = [target_s, max(self.now_s + self._step_s(), self.grain.quiet_until(self.now_s))]
         due += [x.at_s for x in self._losses[:1]] + [x[0] for x in self._returns[:1]]
-        due += [] if (turn_s := self.triggers.next_s()) is None else [turn_s]
+        due += [] if (turn_s := self.desk.triggers.next_s()) is None else [turn_s]
         due += [w for life in self.lives if (w := life.wakes_s()) is not None]
         to_s = min(x for x in due if x > self.now_s + 1e-9)
-        rests, of = [t.name in self.resting for t in self.topologies], self.layout.topology_of
+        rests, of = [t.name in self.desk.resting for t in self.topologies], self.layout.topology_of
         reading = [life.phase is Phase.RUNNING and not r for life, r in zip(self.lives, rests, strict=True)]
         running = [life.phase in (Phase.RUNNING, Phase.DRAINING) for life in self.lives]
         wanted = self.grain.wanted(to_s - self.now_s)
@@ -228,7 +187,7 @@ class Simulator:
     def _drained(self, t: int, life: Life) -> None:
         last_s = self.grain.drained(t, self.now_s)
         if last_s is not None and life.change.level is not None:
-            self._hold(t)
+            self.desk.hold(t)
         elif last_s is not None:
             until_s = max(self.now_s, self._stands_until_s(t, life.change, max(last_s, life.since_s)))
             life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
@@ -257,10 +216,7 @@ class Simulator:
             self.lose(loss.node, loss.slot, loss.back_s)
         while self._returns and self._returns[0][0] <= now:
             self._come_back(self._returns.pop(0)[1])
-        for t, level in self.triggers.turned(self.now_s):
-            if self._heeds_triggers:
-                self.triggers.asked(t, self.now_s)
-                self.lives[t].order(Change(level=level), self.now_s)
+        self.desk.pull_triggers()
         committed: dict[int, Change] = {}
         for t, life in enumerate(self.lives):
             change = life.woken(self.now_s)
@@ -374,7 +330,7 @@ class Simulator:
                 self.version += 1
                 self.lives[t].hold(self.now_s)
             else:
-                self.triggers.resumed(t, self.now_s)
+                self.desk.triggers.resumed(t, self.now_s)
             if not change and self._whole and self._homes[self.topologies[t].name]:
                 continue
             before = self.topologies[t]

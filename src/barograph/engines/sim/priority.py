@@ -69,7 +69,7 @@ def priority_result(engine: "Simulator", complete_s: Mapping[str, float]) -> Pri
         {level: round(sum(times) / len(times), 4) for level, times in sorted(by_level.items())},
         tuple(
             Overhead(names[p.topology], round(p.asked_s, 3), round(p.drain_s, 3), round(p.overhead_s, 3))
-            for p in sorted(engine.triggers.passed, key=lambda p: (p.asked_s, p.topology))
+            for p in sorted(engine.desk.triggers.passed, key=lambda p: (p.asked_s, p.topology))
         ),
     )
 
@@ -85,7 +85,8 @@ def _event_latencies(engine: "Simulator") -> Floats:
         return np.empty(0)
     first = max(events[0] for _, events in looking)
     end = min(min(events[1], times.size) for times, events in looking)
-    return np.max([times[first : max(first, end)] for times, _ in looking], axis=0)
+    found: Floats = np.stack([times[first : max(first, end)] for times, _ in looking]).max(axis=0)
+    return found
 
 
 def _batch_row_time_s(engine: "Simulator", t: int, otherwise_s: float) -> float:

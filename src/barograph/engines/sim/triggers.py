@@ -72,9 +72,8 @@ class Triggers:
             _, t, level = self._known.pop(0)
             yield t, level
         for watch in self._watched:
-            level = watch.turned()
-            if level is not None:
-                yield watch.topology, level
+            if (wanted := watch.turned()) is not None:
+                yield watch.topology, wanted
 
     def asked(self, t: int, now_s: float) -> None:
         """A change of level is asked for; one that is asked for while another is under way is part of it."""

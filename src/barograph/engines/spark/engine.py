@@ -46,6 +46,7 @@ class SparkEngine(Eyes):
         self._replacing = False  # workers are being replaced: nobody is to be seated before they are back
         self.gates, self.pace = Gates(self._bridge.rest), EpochPace(self._bridge.pace)
         self.holds_version = 0  # of the snapshot that the last plan was made from, of those that took effect
+        self.heeds_triggers = True  # by the last plan that says so
 
     def refresh(self) -> None:
         with self._lock:
@@ -107,6 +108,8 @@ class SparkEngine(Eyes):
                 return Outcome(refused=refused)
             orders, done = self._orders(plan, now)
             done += self._share(plan)
+            if plan.heeds_triggers is not None:
+                self.heeds_triggers = plan.heeds_triggers
             resting = self.gates.resting
             rests = resting if plan.rests is None else frozenset(plan.rests)
             done += self.gates.rest(resting | rests)

@@ -23,6 +23,9 @@ class SparkTaps:
         self._nudged_s = 0.0
         self._nudged_for = -1
 
+    def heeds_triggers(self) -> bool:
+        return not self._steered() or self._engine.heeds_triggers
+
     def pause(self, topology: str) -> None:
         self._engine.gates.pause(topology)
 
