@@ -21,4 +21,17 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     places = policy.placer(history, now, demand, allotment)
     unplaced = tuple(Reason(refusal.what, f"{NOT_PLACED}{refusal.reason}") for refusal in places.unplaced)
     plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
-    return Cycle(now, forecast, demand, allotment, replace(plan, rests=allotment.starved))
+    plan = replace(plan, rests=allotment.starved, heeds_triggers=policy.heeds_triggers)
+    return Cycle(now, forecast, demand, allotment, plan)
+
+
+def decide_between(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
+    """A level has changed since the last cycle of the history: decide anew, and not at the next one.
+
+    now: the world as it is, with the metrics of that cycle. So the cycle is left out of what the stages look back to,
+    but for what it allotted: nodes are kept by what holds now, also where a second level changes in the same cycle.
+    """
+    *earlier, last = history
+    if earlier:
+        earlier[-1] = replace(earlier[-1], allotment=last.allotment)
+    return decide(policy, earlier, now)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from math import ceil
 from pathlib import Path
 
-from barograph.controller import decide
+from barograph.controller import decide, decide_between
 from barograph.engines.port import Engine
 from barograph.epochs import Quiet, Recovery, epoch_length, in_quiet_moments
 from barograph.guards import Act, Guards, acts_of, guard, remember
@@ -121,7 +121,8 @@ class Loop:
             return None
         self._beat("deciding", DECIDE_S)
         earlier, last = self.history[:-1], self.history[-1]
-        cycle = self._with_outcome(self._held_back(decide(self.settings.policy, earlier, now), earlier))
+        found = decide_between(self.settings.policy, self.history, now)
+        cycle = self._with_outcome(self._held_back(found, earlier))
         self.acts = remember(self.acts, cycle)
         self.history = [*earlier, cycle]
         if self._recorder is not None:

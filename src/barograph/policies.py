@@ -52,6 +52,7 @@ _ALL = (
         Shared(),
         Steady(),
         Migrate(MigrationMode.WARM_CUT, lend=True),
+        heeds_triggers=True,
     ),
     Policy(
         "liu",
@@ -103,6 +104,7 @@ _ALL = (
         Dps(),
         dealt,
         RESTART_QUERY,
+        heeds_triggers=True,
     ),
     Policy(
         "offline",

@@ -21,6 +21,8 @@ from barograph.scale import Fixed, Scaler
 class Policy:
     """horizon_cycles: how far ahead it forecasts. cycle_s: how often it decides, unless its user says otherwise.
 
+    heeds_triggers: whether a trigger may change a topology's level while this policy steers. Where it does not, levels
+    are what users set: a trigger pauses nothing and changes nothing.
     learns, learns_from: some baselines get their shares from another run: what they take from it, and the name of the
     policy that run is under, which is an option. ``learned`` applies it.
 
@@ -38,6 +40,7 @@ class Policy:
     migrator: Migrator
     horizon_cycles: int = 1
     cycle_s: float = 10.0
+    heeds_triggers: bool = False
     learns: Callable[[Sequence[Cycle]], Mapping[tuple[str, str], float]] | None = None
     learns_from: str = ""
     workers_per_node: int | None = 1

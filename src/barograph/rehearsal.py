@@ -6,7 +6,7 @@ A policy that takes its shares from another policy's run (``fixed-mean`` and its
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from barograph.controller import decide
+from barograph.controller import decide, decide_between
 from barograph.engines.sim import Calibration, Decider, Nobody, OperatorSeries, Result, Scenario, Simulator, run
 from barograph.model import Cycle, Instance, Outcome, Plan, Snapshot
 from barograph.model.checks import require
@@ -32,6 +32,15 @@ class PolicyDecider:
         if not self._keep_all and len(self.cycles) > 2 * MEMORY_CYCLES:
             del self.cycles[:-MEMORY_CYCLES]
         return cycle.plan
+
+    @property
+    def heeds_triggers(self) -> bool:
+        return self.policy.heeds_triggers
+
+    def plan_between(self, now: Snapshot) -> Plan:
+        """In place of the last cycle, as in the loop on Spark."""
+        self.cycles[-1] = decide_between(self.policy, self.cycles[-MEMORY_CYCLES:], now)
+        return self.cycles[-1].plan
 
     def told(self, outcome: Outcome) -> None:
         self.cycles[-1] = replace(self.cycles[-1], outcome=outcome)

@@ -45,6 +45,15 @@ class _Listening:
         self._now = (now, plan)
         return plan
 
+    @property
+    def heeds_triggers(self) -> bool:
+        return self._decider.heeds_triggers
+
+    def plan_between(self, now: Snapshot) -> Plan:
+        plan = self._decider.plan_between(now)
+        self._now = (now, plan)
+        return plan
+
     def told(self, outcome: Outcome) -> None:
         assert self._now is not None, "told before asked"
         now, plan = self._now

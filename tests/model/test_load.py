@@ -20,6 +20,12 @@ SHAPES = {
         [(0, 15, 80, 80), (15, 60, 40, 40), (60, 75, 80, 80), (75, 90, 40, 40)],
     ),
     "onoff always high": ("onoff high=80 low=40 share=1 period=60s", 60, [(0, 60, 80, 80)]),
+    "batches": (
+        "batches rows=60 every=10s count=2 within=2s",
+        30,
+        [(0, 2, 30, 30), (2, 10, 0, 0), (10, 12, 30, 30), (12, 20, 0, 0), (20, 30, 0, 0)],
+    ),
+    "batches without a pause": ("batches rows=60 every=2s count=1 within=2s", 3, [(0, 2, 30, 30), (2, 3, 0, 0)]),
     "times": (
         "steps 500ms=1 0.5m=2 1h=3",
         3601,
@@ -110,6 +116,9 @@ ERRORS = {
     "too large a factor": ("random 1..20 x1e8 every 10s seed=7", 14, "above 1e+09"),
     "no every": ("random 1..2 x1 10s seed=7", 16, "'every'"),
     "bad seed": ("random 1..2 x1 every 10s seed=-7", 31, "'-7'"),
+    "no rows in a batch": ("batches rows=0 every=10s count=2 within=1s", 14, "'0' is not a count"),
+    "a batch longer than its period": ("batches rows=5 every=1s count=2 within=2s", 40, "longer than its period"),
+    "too many rows at once": ("batches rows=900000000 every=1s count=2 within=1ms", 14, "above 1e+09"),
     "no part of noise": ("constant 1 noise", 17, "the part by which rates are off"),
     "bad part of noise": ("constant 1 noise 5% every 5s seed=1", 18, "'5%'"),
     "more noise than there is": ("constant 1 noise 1.5 every 5s seed=1", 18, "'1.5'"),

@@ -1,5 +1,7 @@
 """The allocator of SPS and DPS, and isolation: worked numbers and what must not be touched."""
 
+from dataclasses import replace
+
 from barograph.allot import Isolation
 from barograph.model import Allotment, Demand, Node, Operator, Placement, Snapshot, Topology
 from barograph.place.dealt import dealt
@@ -53,3 +55,11 @@ def test_on_machines_of_two_slots_only_the_share_of_two_is_placed_and_the_others
     assert list(workers_on(decision.placement).values()) == [2]
     assert len(decision.placement.of_topology("t")) == 4
     assert sum(r.what.startswith("u/") for r in decision.unplaced) == 3
+
+
+def test_topologies_that_are_not_isolated_are_served_in_order_of_submission() -> None:
+    first, second = replace(topology("z", 2, 2), level=3), replace(topology("a", 9, 2), level=1)
+    now = cluster(3, 1, topology("t", 2, 1, isolate=1), first, second)
+    decision = isolated((), now, DEMAND, Isolation()((), now, DEMAND))
+    assert len(decision.placement.of_topology("z")) == 2
+    assert {r.what.partition("/")[0] for r in decision.unplaced} == {"a"}

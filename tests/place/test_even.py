@@ -1,5 +1,7 @@
 """Storm's default: worked numbers of baselines.md and its laws."""
 
+from dataclasses import replace
+
 from barograph.model import Allotment, Demand, Instance, Node, Operator, Placement, Slot, Snapshot, Topology
 from barograph.place.even import even
 
@@ -35,3 +37,15 @@ def test_a_slot_off_the_ideal_split_is_freed() -> None:
 def test_what_is_alive_and_complete_is_not_touched() -> None:
     present = Placement({Instance("t", "a", k): Slot("n1", 0 if k < 5 else 1) for k in range(6)})
     assert even((), cluster([2, 3], 6, 2, present), Demand(()), Allotment()).placement == present
+
+
+def test_topologies_are_served_in_order_of_submission_whatever_their_level_and_size() -> None:
+    small = Topology("small", (Operator("a", 2),), workers=2, level=3)
+    large = Topology("large", (Operator("a", 6),), workers=6, level=1)
+    found = {}
+    for order in ((small, large), (large, small)):
+        now = replace(cluster([1, 1, 1], 1, 1), topologies=order)
+        decision = even([], now, Demand(()), Allotment())
+        found[order[0].name] = {i.topology for i in decision.placement}, {r.what for r in decision.unplaced}
+    assert found["small"][0] == {"small", "large"}
+    assert found["large"] == ({"large"}, {"small/a/0", "small/a/1"})

@@ -119,3 +119,9 @@ def test_rates_may_be_written(tmp_path: Path) -> None:
     file = written(tmp_path, topology(component("s", 2), component("a", 3, **into)))
     (edge,) = snapshot_of(read(file, "c")).traffic
     assert np.allclose(edge.rows, 20.0)
+
+
+def test_what_a_user_writes_keeps_its_order(tmp_path: Path) -> None:
+    small, large = topology(component("s")), topology(component("s", 9))
+    file = written(tmp_path, {**small, "name": "small", "level": 3}, {**large, "name": "large", "level": 1})
+    assert [t.name for t in read(file, "c").topologies] == ["small", "large"]

@@ -7,6 +7,7 @@ Without --master a small cluster is started on this machine and ended with the r
   ramp 0s=500 60s=2500                       straight between the points, the last one holds
   onoff high=80 low=40 share=0.5 period=60s  high for that share of each period
   random 1..25 x200 every 10s seed=7         a whole number drawn anew, times 200
+  batches rows=640 every=60s count=80 within=1s  so many batches, one each period, sent within that time
   trace FILE                                 lines of seconds,rate
   constant 80 noise 0.05 every 5s seed=7     any but a trace, with rates off by up to 5 %, every 5 s by another part
 

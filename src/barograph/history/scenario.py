@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from barograph.engines.sim.bounds import fitting
-from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Scenario, Work, Workload
+from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Scenario, Trigger, Work, Workload
 from barograph.model import Cycle, Load, Node, Snapshot, Topology
 from barograph.model.checks import require
 
@@ -114,14 +114,20 @@ def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float)
         work[operator.name] = Work(cost_s, load=_load(name, operator.name, snapshots, start_s) if source else None)
         operators.append(replace(operator, source=source))
     flows = tuple(Flow(_selectivity(name, e.source, e.target, snapshots)) for e in topology.edges)
-    changes = []
-    level = topology.level
+    trigger = _trigger(topology, snapshots, start_s)
+    return Workload(replace(topology, operators=tuple(operators)), work, flows, trigger)
+
+
+def _trigger(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> Trigger | None:
+    """The changes of its level, as a trigger that turns when they came; None where its level stayed."""
+    changes, level = [], topology.level
     for snapshot in snapshots:
-        now = next((t.level for t in snapshot.topologies if t.name == name), level)
+        now = next((t.level for t in snapshot.topologies if t.name == topology.name), level)
         if now != level:
             changes.append(LevelChange(snapshot.at_s - start_s, now))
             level = now
-    return Workload(replace(topology, operators=tuple(operators)), work, flows, tuple(changes))
+    highest = min((c.level for c in changes), default=level)
+    return Trigger(topology.level, highest, tuple(changes)) if changes else None
 
 
 def _load(topology: str, operator: str, snapshots: Sequence[Snapshot], start_s: float) -> Load:

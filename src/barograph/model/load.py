@@ -5,6 +5,7 @@
     ramp 0s=500 60s=2500                        straight lines between the points; the last rate holds
     onoff high=80 low=40 share=0.5 period=60s   each period is high for its share, then low; for ever
     random 1..25 x200 every 10s seed=7          every 10 s a whole number from 1 to 25, times 200; for ever
+    batches rows=640 every=60s count=80 within=1s   each 60 s a batch of 640 rows, sent in 1 s; after 80 no more
     trace FILE                                  steps from a file of lines ``seconds,rate``; # comments, one header line
     constant 80 noise 0.05 every 5s seed=7      any of them but a trace, at rates that are off by up to 5 % to either
                                                 side; every 5 s by another part, all parts being equally likely
@@ -22,7 +23,7 @@ from typing import TypeVar
 
 from barograph.model.checks import BadInput, require, require_positive
 from barograph.model.schedule import Schedule, Segment
-from barograph.model.shapes import Noisy, OnOff, Point, Ramp, Random, Shape, Steps
+from barograph.model.shapes import Batches, Noisy, OnOff, Point, Ramp, Random, Shape, Steps
 
 MAX_SEGMENTS = 100_000
 _MAX_RATE = 1e9  # rows a second; beyond it due times would no longer tell rows apart
@@ -30,7 +31,7 @@ _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _DURATION = re.compile(rf"({_NUMBER})(ms|s|m|h)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NOISE = "noise"
-_SHAPES = "constant, steps, ramp, onoff, random or trace"
+_SHAPES = "constant, steps, ramp, onoff, random, batches or trace"
 
 T = TypeVar("T")
 
@@ -122,7 +123,7 @@ class _Words:
 
     def shape(self, read: Callable[[str], str]) -> Shape:
         column, kind = self.take(f"the shape ({_SHAPES})")
-        found: Steps | Ramp | OnOff | Random
+        found: Steps | Ramp | OnOff | Random | Batches
         if kind == "constant":
             found = Steps(((0.0, self.value(*self.take("the rate"), parse_rate)),))
         elif kind == "steps":
@@ -133,6 +134,8 @@ class _Words:
             found = self.onoff()
         elif kind == "random":
             found = self.random()
+        elif kind == "batches":
+            found = self.batches()
         elif kind == "trace":
             found = self.trace(read)
         else:
@@ -144,7 +147,7 @@ class _Words:
     def is_next(self, word: str) -> bool:
         return self.next < len(self.words) and self.words[self.next][1] == word
 
-    def noise(self, shape: Steps | Ramp | OnOff | Random) -> Noisy:
+    def noise(self, shape: Steps | Ramp | OnOff | Random | Batches) -> Noisy:
         self.take(_NOISE)
         column, word = self.take("the part by which rates are off, for example 0.05,")
         part = self.value(column, word, _parse_share)
@@ -200,6 +203,19 @@ class _Words:
         seed = self.value(*self.named("seed"), _parse_seed)
         return Random(int(match[1]), int(match[2]), times, every_s, seed)
 
+    def batches(self) -> Batches:
+        column, word = self.named("rows")
+        rows = self.value(column, word, _parse_count)
+        every_s = self.value(*self.named("every"), _parse_span_s)
+        count = self.value(*self.named("count"), _parse_count)
+        at, span = self.named("within")
+        within_s = self.value(at, span, _parse_span_s)
+        if within_s > every_s:
+            raise self.wrong(at, f"a batch cannot be sent within {span}, which is longer than its period")
+        if rows / within_s > _MAX_RATE:
+            raise self.wrong(column, f"{word} rows within {span} are above {_MAX_RATE:g} rows a second")
+        return Batches(float(rows), every_s, count, within_s)
+
     def trace(self, read: Callable[[str], str]) -> Steps:
         column, _ = self.take("the file")
         path = self.text[column - 1 :].strip()  # a path may hold spaces
@@ -222,6 +238,12 @@ def _parse_share(text: str) -> float:
     if re.fullmatch(_NUMBER, text) is None or float(text) > 1:
         raise BadInput(f"{text!r} is not a share; write a number from 0 to 1")
     return float(text)
+
+
+def _parse_count(text: str) -> int:
+    if re.fullmatch(r"\d{1,9}", text) is None or int(text) < 1:
+        raise BadInput(f"{text!r} is not a count; write a whole number from 1 to 999999999")
+    return int(text)
 
 
 def _parse_seed(text: str) -> int:

@@ -45,6 +45,7 @@ class Plan:
     cuts: topologies whose epoch ends now even if nothing else of them changes.
     rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
     is.
+    heeds_triggers: whether a trigger may change a level while the policy that made this steers. None: as it is.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
     delay_s: of a warm-cut: the least time from the order to the cut, in which the targets run beside the instances
     that are to end; 0: the cut comes as soon as they are prepared. Other modes have nothing that could wait.
@@ -59,6 +60,7 @@ class Plan:
     version: int | None = None
     reasons: tuple[Reason, ...] = ()
     rests: tuple[str, ...] | None = None
+    heeds_triggers: bool | None = None
     delay_s: float = 0.0
 
     def __post_init__(self) -> None:

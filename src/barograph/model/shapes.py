@@ -92,13 +92,36 @@ class Random:
 
 
 @dataclass(frozen=True, slots=True)
+class Batches:
+    """So many batches of so many rows, one each period, sent within a part of it; then nothing more."""
+
+    rows: float
+    every_s: float
+    count: int
+    within_s: float
+    last_rate: float = 0.0
+
+    def pieces(self) -> Iterator[Segment]:
+        for i in range(self.count):
+            start_s, end_s = i * self.every_s, (i + 1) * self.every_s
+            sent_s = min(end_s, start_s + self.within_s)
+            yield Segment(start_s, sent_s, self.highest, self.highest)
+            if end_s > sent_s:
+                yield Segment(sent_s, end_s, 0.0, 0.0)
+
+    @property
+    def highest(self) -> float:
+        return self.rows / self.within_s
+
+
+@dataclass(frozen=True, slots=True)
 class Noisy:
     """Another shape whose rate is off by a factor between 1 - part and 1 + part, drawn anew every ``every_s``.
 
     All factors in that range are equally likely, so the mean stays what it was.
     """
 
-    shape: Steps | Ramp | OnOff | Random
+    shape: Steps | Ramp | OnOff | Random | Batches
     part: float
     every_s: float
     seed: int
@@ -132,7 +155,7 @@ class Noisy:
         return self.shape.highest * (1.0 + self.part)
 
 
-Shape = Steps | Ramp | OnOff | Random | Noisy
+Shape = Steps | Ramp | OnOff | Random | Batches | Noisy
 
 
 def _scaled(piece: Segment, factor: float) -> Segment:

@@ -104,13 +104,16 @@ def _block(edge: EdgeTraffic, cycle_s: float, starts: Mapping[str, tuple[int, in
     return Block(source, target, rows, scale, x, z)
 
 
-def crews(now: Snapshot, demand: Demand, board: Board) -> list[Crew]:
-    """Every topology, in the order in which they are served: by level, then as the snapshot lists them."""
+def crews(now: Snapshot, demand: Demand, board: Board, *, by_level: bool = True) -> list[Crew]:
+    """Every topology, in the order in which they are served: by level, then as the snapshot lists them.
+
+    by_level False: in order of submission, which is the snapshot's; Storm's own schedulers know no levels.
+    """
     demands = {(d.topology, d.operator): d for d in demand.operators}
     traffic: dict[str, list[EdgeTraffic]] = {}
     for edge in now.traffic:
         traffic.setdefault(edge.topology, []).append(edge)
-    served = sorted(now.topologies, key=lambda t: t.level)
+    served = sorted(now.topologies, key=lambda t: t.level) if by_level else now.topologies
     return [_crew(t, k, now, demands, traffic.get(t.name, []), board) for k, t in enumerate(served)]
 
 

@@ -1,7 +1,8 @@
 """Even, what Storm does by default: workers over nodes in rounds, instances over workers in rounds.
 
-It looks at slots and seats only: no CPU, no memory, no traffic. Live instances stay, except in slots that hold another
-number of instances than any share of the ideal split, and only while something has to be scheduled anyway.
+It looks at slots and seats only: no CPU, no memory, no traffic, no priority; topologies are served in order of their
+submission. Live instances stay, except in slots that hold another number of instances than any share of the ideal
+split, and only while something has to be scheduled anyway.
 """
 
 from collections import Counter, defaultdict
@@ -19,7 +20,7 @@ from barograph.place.wanted import refused, wanted_workers
 def even(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of Storm's default scheduler."""
     board = Board(now, allotment)
-    everyone = crews(now, demand, board)
+    everyone = crews(now, demand, board, by_level=False)
     for crew in everyone:  # what is alive keeps its slot until its own topology's turn
         book(board, crew, crew.present)
     parts, unplaced, reasons = [], list[Refusal](), list[Reason]()

@@ -1,7 +1,7 @@
 """Isolation (Storm): an isolated topology's workers on machines of its own, the others dealt over the rest by even.
 
 Which machines, and how many workers on each, the allotment says. A share of workers that got no machine starves with
-its instances; the shares that did stay.
+its instances; the shares that did stay. Topologies are served in order of their submission, whatever their level.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from barograph.place.wanted import refused
 def isolated(history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG001
     """The Placer of Storm's isolation scheduler."""
     board = Board(now, allotment)
-    everyone = crews(now, demand, board)
+    everyone = crews(now, demand, board, by_level=False)
     for crew in everyone:
         if crew.topology.name not in allotment.workers:
             book(board, crew, crew.present)

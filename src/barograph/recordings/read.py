@@ -25,7 +25,8 @@ class Recording:
     """One cluster of a file. rows_per_s: (topology, source, target) -> what the file says flows there, where it says.
     streams: (topology, source, target, grouping) -> how many streams that edge is.
 
-    Topologies stand in the order in which they are served: level, then the recording's priority, then size.
+    Topologies stand in the order of their submission, which is that of the file. A recorded cluster does not say in
+    what order its topologies were submitted: they stand by its priorities, the largest first among equals.
     placed: what runs now, less what was on nodes that are gone.
     """
 
@@ -87,7 +88,8 @@ def _cluster(name: str, cluster: Fields, notes: Notes) -> Recording:
     require_at_most(f"{cluster.here}: the number of instances", sum(size.values()), MOST_INSTANCES)
     for _, topology in kept:
         require_few_nodes(cluster.here, topology)
-    kept.sort(key=lambda each: (each[1].level, each[0].priority, -size[each[1].name]))
+    if notes.lenient:
+        kept.sort(key=lambda each: (each[1].level, each[0].priority, -size[each[1].name]))
     if notes.lenient and any(r.priority for r, _ in kept):
         priorities = ", ".join(str(p) for p in sorted({r.priority for r, _ in kept}))
         notes.priorities = (

@@ -75,10 +75,10 @@ TOO_LARGE = {
         "duration_s = 40\nreassign = {every_s = 1e-5, instances = 1}",
         "reassign.every_s of 1e-05 fits 4e+06 times",
     ),
-    "events": (
-        'name = "t"',
-        'name = "t"\nevents = {period_s = 1e-5, factor = 0.5}',
-        "events: period_s of 1e-05 fits 4e+06 times",
+    "batches": (
+        '"constant 300"',
+        '"batches rows=1 every=0.1ms count=999999999 within=0.1ms"',
+        "has more than 100000 pieces in 40 s",
     ),
     "keys": ("selectivity = 1.5", "keys = 1000000000", "edges[0]: keys must be at most 1,000,000, not 1,000,000,000"),
     "cost": ("cost_ms = 3", "cost_ms = 1e300", "operators[1]: cost_ms must be from 1e-06 to 3.6e+06, not 1e+300"),

@@ -4,6 +4,7 @@ from barograph.engines.sim.calibration import Calibration, read_calibration
 from barograph.engines.sim.catalogue import find, shipped
 from barograph.engines.sim.closed_loop import Decider, Nobody, run
 from barograph.engines.sim.engine import Simulator
+from barograph.engines.sim.priority import Overhead, PriorityResult
 from barograph.engines.sim.read import parse_scenario, read_scenario
 from barograph.engines.sim.result import (
     CompleteTime,
@@ -22,6 +23,8 @@ __all__ = [
     "Decider",
     "Nobody",
     "OperatorSeries",
+    "Overhead",
+    "PriorityResult",
     "Result",
     "Scenario",
     "Simulator",

@@ -14,11 +14,23 @@ from barograph.engines.sim.result import Result, result
 from barograph.engines.sim.scenario import Reassign
 from barograph.model import Instance, Metrics, Outcome, Placement, Plan, Slot, Snapshot
 
+Keep = Callable[[str], None] | None
+
 
 class Decider(Protocol):
-    """Asked once a cycle. ``told`` says what became of the plan before the next one is asked for."""
+    """Asked once a cycle. ``told`` says what became of the plan before the next one is asked for.
+
+    heeds_triggers: whether a trigger may change a topology's level while this decides.
+    """
+
+    @property
+    def heeds_triggers(self) -> bool: ...
 
     def plan(self, now: Snapshot) -> Plan: ...
+
+    def plan_between(self, now: Snapshot) -> Plan:
+        """A level has changed since the last cycle, whose metrics ``now`` has again; its topology waits for this."""
+        ...
 
     def told(self, outcome: Outcome) -> None: ...
 
@@ -26,14 +38,19 @@ class Decider(Protocol):
 class Nobody:
     """The placement the scenario starts with, for the whole run."""
 
+    heeds_triggers = False
+
     def plan(self, now: Snapshot) -> Plan:
         return Plan(version=now.version)
+
+    def plan_between(self, now: Snapshot) -> Plan:
+        return self.plan(now)
 
     def told(self, outcome: Outcome) -> None:
         """Nothing was asked for."""
 
 
-def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None = None) -> Result:
+def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
     """The first plan is what the topologies are submitted with: it costs nothing. Then one plan each cycle.
 
     Before the first plan nothing runs, so the first placement is the decider's own, from nothing. What it leaves open
@@ -47,29 +64,46 @@ def run(engine: Simulator, decider: Decider, keep: Callable[[str], None] | None 
     chance = np.random.default_rng([engine.seed, 7])
     last_s = scenario.duration_s - 1e-9
     reassign_s = scenario.reassign.first_s if scenario.reassign else None
+    engine.heed_triggers(decider.heeds_triggers)
     _decide(engine, decider, trace, keep)
     engine.start()
     cycle = 1
     while engine.now_s < last_s:
         next_s = min(cycle * scenario.cycle_s, scenario.duration_s)
         if scenario.reassign is not None and reassign_s is not None and reassign_s <= min(next_s, last_s):
-            engine.advance(max(0.0, reassign_s - engine.now_s))
+            _advance(engine, decider, reassign_s, trace, keep)
             engine.apply(_reassigned(engine, scenario.reassign, chance))
             reassign_s += scenario.reassign.every_s
             continue
-        engine.advance(max(0.0, next_s - engine.now_s))
+        _advance(engine, decider, next_s, trace, keep)
         _decide(engine, decider, trace, keep)
         cycle = int(engine.now_s / scenario.cycle_s + 1e-9) + 1  # a cycle that a slow change ran over is left out
     engine.close()
     return result(engine, trace.hexdigest())
 
 
-def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Callable[[str], None] | None) -> None:
+def _advance(engine: Simulator, decider: Decider, to_s: float, trace: "hashlib._Hash", keep: Keep) -> None:
+    """Until then; a topology whose level changes meanwhile is planned for at once, and goes on."""
+    while engine.now_s < to_s - 1e-9:
+        engine.advance(to_s - engine.now_s)
+        if held := engine.held:
+            seen = engine.glance()
+            _carry_out(engine, decider, seen, decider.plan_between(seen), trace, keep)
+            engine.release(held)
+
+
+def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Keep) -> None:
     seen = engine.observe()
-    starts = [part.start for part in engine.layout.operators]
     if engine.started:
         engine.ledger.saw(seen)
     plan = decider.plan(seen if engine.started else submitted(seen))
+    _carry_out(engine, decider, seen, plan, trace, keep)
+
+
+def _carry_out(
+    engine: Simulator, decider: Decider, seen: Snapshot, plan: Plan, trace: "hashlib._Hash", keep: Keep
+) -> None:
+    starts = [part.start for part in engine.layout.operators]
     outcome = engine.apply(plan)
     decider.told(outcome)
     engine.ledger.decisions += 1

@@ -51,6 +51,30 @@ class Appetite:
         return found
 
 
+class ReceivedRate:
+    """Rows a second each instance has executed of late, by the time in which it was not idle, as receivers on Spark do.
+
+    So the rate of an instance that waits for room downstream is that of what it waits for. window_s: how much time
+    counts; what happened before fades out.
+    """
+
+    def __init__(self, n: int, window_s: float) -> None:
+        self._window_s = window_s
+        self._rows, self._spent_s = np.zeros(n), np.zeros(n)
+
+    def saw(self, executed: Floats, spent_s: Floats) -> None:
+        """spent_s: working or waiting for room."""
+        kept = np.maximum(0.0, 1.0 - spent_s / self._window_s)
+        self._rows = self._rows * kept + executed
+        self._spent_s = self._spent_s * kept + spent_s
+
+    def of(self, able: Floats) -> Floats:
+        """able: rows a second each could do; what counts for an instance that has done nothing yet."""
+        known = self._spent_s > 1e-3
+        found: Floats = np.where(known, np.minimum(able, self._rows / np.where(known, self._spent_s, 1.0)), able)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """What instances get of their nodes now. speed: cores of each while it has work.

@@ -46,6 +46,10 @@ class DueTimes:
         """When row k of each instance falls due; infinite where it never does."""
         return self.moment((k + self._phase[instance]) / self.fractions[instance])
 
+    def next_s(self, seen: Ints) -> float:
+        """When the next row falls due, of instances that have seen so many; infinite where none does."""
+        return float(self.due_s(np.arange(seen.size), seen.astype(np.float64)).min())
+
     def moment(self, g: Floats) -> Floats:
         """When the whole load's count of due rows passed g."""
         i = np.searchsorted(self._before, g, side="right") - 1

@@ -6,11 +6,13 @@ calibration says. ``advance`` lets time pass; ``apply`` returns when the plan is
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from barograph.engines.check import refusals
+from barograph.engines.sim.batches import batches_of
 from barograph.engines.sim.bounds import require_bounds, require_rows
 from barograph.engines.sim.calibration import Calibration, read_calibration
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
@@ -22,8 +24,9 @@ from barograph.engines.sim.ledger import Held, Ledger
 from barograph.engines.sim.life import Life, Phase
 from barograph.engines.sim.rows import RowGrain
 from barograph.engines.sim.scenario import Scenario
-from barograph.engines.sim.sight import snapshot
+from barograph.engines.sim.sight import snapshot, with_metrics_of
 from barograph.engines.sim.sync import Heard, heard
+from barograph.engines.sim.triggers import Triggers
 from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, Slot, Snapshot, Topology, Worker
 
 _LEAST_SHARE_PCT = 1.0  # the kernel writes no smaller quota
@@ -62,17 +65,21 @@ class Simulator:
         self._chance = np.random.default_rng([seed, 11])  # where workers are in their cycles
         self._losses = sorted(scenario.losses, key=lambda x: x.at_s)
         self._returns: list[tuple[float, Slot]] = []
-        self._levels = sorted(
-            ((c.at_s, t, c.level) for t, w in enumerate(scenario.workloads) for c in w.levels), key=lambda x: x[0]
-        )
+        self.resting: frozenset[str] = frozenset()  # topologies that no node is given: their sources read nothing
+        self._heeds_triggers = False
         self.layout = self._laid_out(self._first_placement())
+        self.batches = batches_of(self.layout, scenario.duration_s)
+        self.triggers = Triggers(scenario.workloads, self.batches)
         kind = RowGrain if self.grain_name == "rows" else FlowGrain
-        self.grain: Grain = kind(self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s)
+        self.grain: Grain = kind(
+            self.layout, self.calibration, scenario.duration_s, seed, scenario.send_thread_s, self.batches
+        )
         self.tally = Tally.empty(self.layout, self.grain.dense_traffic)
         self._booked: list[Floats] | None = None  # the part of the tally's traffic that the ledger has
         self._ended = Ended.empty(len(self.topologies), scenario.timeout_s)
         self.cycle_ended = Ended.empty(len(self.topologies), scenario.timeout_s)
         self.observed_s = 0.0
+        self._last: Snapshot | None = None
         self.ledger = Ledger(len(self.topologies), scenario.timeout_s)
         self._reckon()
 
@@ -84,35 +91,40 @@ class Simulator:
         seen = snapshot(self)
         self._book_tally()
         self.cycle_ended = Ended.empty(len(self.topologies), self.scenario.timeout_s)
-        self.observed_s = self.now_s
+        self.observed_s, self._last = self.now_s, seen
         return seen
+
+    def glance(self) -> Snapshot:
+        """The world as it is, with the metrics of the last cycle: no cycle is cut short by it."""
+        return snapshot(self) if self._last is None else with_metrics_of(self._last, snapshot(self))
 
     def apply(self, plan: Plan) -> Outcome:
         asks = plan.placement or plan.rescales or plan.shares_pct or plan.limits_pct or plan.cuts
-        if not asks and plan.version in (None, self.version):
+        rests = self.resting if plan.rests is None else frozenset(plan.rests)
+        if not asks and rests == self.resting and plan.version in (None, self.version):
             return Outcome()
         refused = refusals(plan, self._present())
         if refused:
             self.ledger.refused += 1
             return Outcome(refused=refused)
-        done = self._share_out(plan)
+        done = [*self._share_out(plan), *self._rest(self.resting | rests)]
         found = changes(plan, self.topologies, self._intended())
         for name, change in found.items():
             done += [f"scale {name}/{o}={n}" for o, n in change.parallelism.items()]
             done += [f"move {i}={s}" for i, s in change.moves.items()]
             done += [] if change else [f"cut {name}"]
         if not found:
-            return Outcome(done=tuple(done))
+            return Outcome(done=(*done, *self._rest(rests)))
         if any(found.values()):
             self.version += 1
             self.ledger.reconfigurations += 1
         ordered_s = self.now_s
         if not self.started:
             self._commit({self.number[name]: change for name, change in found.items()})
-            return Outcome(done=tuple(done), order_to_commit_s=0.0)
+            return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=0.0)
         self._order(plan.mode, found, plan.delay_s)
         if plan.mode is MigrationMode.BOUNDARY:
-            return Outcome(done=tuple(done))
+            return Outcome(done=(*done, *self._rest(rests)))
         waited = {self.number[name] for name in found}
         give_up_s = self.now_s + _PATIENCE_S
         if self.now_s < self.scenario.duration_s:  # a change that is under way when the run ends is left unfinished
@@ -120,9 +132,48 @@ class Simulator:
         while self.now_s < give_up_s - 1e-9:
             self._happen()
             if not any(self.lives[t].busy for t in waited):
-                return Outcome(done=tuple(done), order_to_commit_s=self.now_s - ordered_s)
+                # a topology that need not rest any more reads again only now, on the seats it was given
+                return Outcome(done=(*done, *self._rest(rests)), order_to_commit_s=self.now_s - ordered_s)
             self._turn(give_up_s)
-        return Outcome(done=tuple(done))
+        return Outcome(done=(*done, *self._rest(rests)))
+
+    # priorities
+
+    def heed_triggers(self, on: bool) -> None:
+        """Before the run: whether triggers change levels. If they do, a topology with a trigger starts calm."""
+        self._heeds_triggers = on
+        for t, workload in enumerate(self.scenario.workloads):
+            trigger = workload.trigger if on else None
+            level = workload.topology.level if trigger is None else trigger.calm
+            self.topologies[t] = replace(self.topologies[t], level=level)
+
+    @property
+    def held(self) -> list[int]:
+        """Topologies that have a new level and wait for the plan made for it; time does not go on before it came."""
+        return [t for t, life in enumerate(self.lives) if life.phase is Phase.HELD]
+
+    def release(self, topologies: Iterable[int]) -> None:
+        """The plan that these waited for is in effect, or there is none: they go on."""
+        for t in topologies:
+            life = self.lives[t]
+            if life.phase is not Phase.HELD:  # the plan has changed it, and it goes on already
+                continue
+            if life.change.level is not None:  # its trigger turned once more meanwhile
+                self._hold(t)
+            else:
+                life.release(self.now_s)
+                self.triggers.resumed(t, self.now_s)
+
+    def _hold(self, t: int) -> None:
+        self.topologies[t] = after(Change(level=self.lives[t].change.level), self.topologies[t])
+        self.version += 1
+        self.lives[t].hold(self.now_s)
+        self.triggers.drained(t, self.now_s)
+
+    def _rest(self, wanted: frozenset[str]) -> list[str]:
+        begun, ended = sorted(wanted - self.resting), sorted(self.resting - wanted)
+        self.resting = wanted
+        return [f"the sources of {t} rest" for t in begun] + [f"the sources of {t} read again" for t in ended]
 
     # time
 
@@ -133,9 +184,10 @@ class Simulator:
             self.ledger.reconfigurations = 0
 
     def advance(self, seconds: float) -> None:
+        """Let time pass; less of it where a topology is held, which needs a plan first."""
         self.start()
         target_s = self.now_s + seconds
-        while self.now_s < target_s - 1e-9:
+        while self.now_s < target_s - 1e-9 and not self.held:
             self._turn(target_s)
 
     def close(self) -> None:
@@ -148,17 +200,22 @@ class Simulator:
     def _turn(self, target_s: float) -> None:
         """One step of time, cut short where something happens."""
         self._happen()
-        due = [target_s, self.now_s + self._step_s()]
-        due += [x.at_s for x in self._losses[:1]] + [x[0] for x in self._levels[:1]] + [x[0] for x in self._returns[:1]]
+        due = [target_s, max(self.now_s + self._step_s(), self.grain.quiet_until(self.now_s))]
+        due += [x.at_s for x in self._losses[:1]] + [x[0] for x in self._returns[:1]]
+        due += [] if (turn_s := self.triggers.next_s()) is None else [turn_s]
         due += [w for life in self.lives if (w := life.wakes_s()) is not None]
         to_s = min(x for x in due if x > self.now_s + 1e-9)
-        reading = [life.phase is Phase.RUNNING for life in self.lives]
+        rests, of = [t.name in self.resting for t in self.topologies], self.layout.topology_of
+        reading = [life.phase is Phase.RUNNING and not r for life, r in zip(self.lives, rests, strict=True)]
         running = [life.phase in (Phase.RUNNING, Phase.DRAINING) for life in self.lives]
         wanted = self.grain.wanted(to_s - self.now_s)
+        if not all(reading):  # a source that rests wants no CPU, however much waits there
+            idle = np.where(self.layout.is_source, ~np.array(reading)[of], ~np.array(running)[of])
+            wanted = np.where(idle, 0.0, wanted)
         loss, slice_s = self.calibration.contention_loss, self.calibration.slice_s
         found = pace(self._limit, wanted, self.layout.node_of, self._capacity, loss, slice_s)
         completed = self.grain.step(self.now_s, to_s, found, reading, running, self.tally)
-        self.ledger.passed(self.now_s, to_s, completed, self.lives)
+        self.ledger.passed(self.now_s, to_s, completed, self.lives, rests)
         self.now_s = to_s
         for t, life in enumerate(self.lives):
             if life.phase is Phase.DRAINING:
@@ -170,7 +227,9 @@ class Simulator:
 
     def _drained(self, t: int, life: Life) -> None:
         last_s = self.grain.drained(t, self.now_s)
-        if last_s is not None:
+        if last_s is not None and life.change.level is not None:
+            self._hold(t)
+        elif last_s is not None:
             until_s = max(self.now_s, self._stands_until_s(t, life.change, max(last_s, life.since_s)))
             life.stop(self._together(until_s) if len(self.lives) > _MANY else until_s)
 
@@ -198,9 +257,10 @@ class Simulator:
             self.lose(loss.node, loss.slot, loss.back_s)
         while self._returns and self._returns[0][0] <= now:
             self._come_back(self._returns.pop(0)[1])
-        while self._levels and self._levels[0][0] <= now:
-            _, t, level = self._levels.pop(0)
-            self.lives[t].order(Change(level=level), self.now_s)
+        for t, level in self.triggers.turned(self.now_s):
+            if self._heeds_triggers:
+                self.triggers.asked(t, self.now_s)
+                self.lives[t].order(Change(level=level), self.now_s)
         committed: dict[int, Change] = {}
         for t, life in enumerate(self.lives):
             change = life.woken(self.now_s)
@@ -235,6 +295,8 @@ class Simulator:
             life.order(change, stands_s + self.calibration.cut_order_s, stands_s)
             if life.phase is Phase.STOPPED:  # between two epochs: the change takes as long as it takes all the same
                 life.stop(max(life.until_s, self._stands_until_s(t, life.change, self.now_s)))
+            elif life.phase is Phase.HELD:  # it is drained already
+                life.stop(self._stands_until_s(t, life.change, self.now_s))
 
     def _heard(self, found: dict[str, Change]) -> Heard:
         """When the workers that lose or get an instance learn of it; of a new parallelism all have to."""
@@ -263,6 +325,8 @@ class Simulator:
         self._flush()
         self.grain.fail(t, self.now_s)
         self.ledger.failed(t)
+        if (batches := self.batches[t]) is not None:
+            batches.fail()
         self.lives[t].fail(change, self.now_s + pause)
 
     def lose(self, node: str, slot: int | None = None, back_s: float | None = None) -> None:
@@ -303,13 +367,18 @@ class Simulator:
                 self.ledger.failed_rows[t] += self.grain.abandon(t, self.now_s)
             self.grain.commit(t)
             self.ledger.committed(t)
+            if (mine_batches := self.batches[t]) is not None:
+                mine_batches.commit()
             self.lives[t].begin(self.now_s)
+            if change.level is not None:  # its trigger turned while it stood still
+                self.version += 1
+                self.lives[t].hold(self.now_s)
+            else:
+                self.triggers.resumed(t, self.now_s)
             if not change and self._whole and self._homes[self.topologies[t].name]:
                 continue
             before = self.topologies[t]
             topology = after(change, before)
-            if change.level is not None:
-                self.version += 1
             mine = self._homes[topology.name]
             taken = self._taken - Counter(mine.values())
             homes = house(topology, mine, taken, change, self.workers)

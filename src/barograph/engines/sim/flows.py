@@ -8,10 +8,13 @@ the waiting that chance causes below full load (Kingman): W = u/(1-u) * (ca^2 + 
 time, cs the spread of costs, ca that of gaps between arrivals.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from barograph.engines.sim.batches import Batches
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import Appetite, Pace
+from barograph.engines.sim.cpu import Appetite, Pace, ReceivedRate
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout
@@ -31,8 +34,10 @@ class FlowGrain:
         until_s: float,
         seed: int,  # noqa: ARG002  # nothing in a flow is by chance
         send_thread_s: float = 0.0,
+        batches: Sequence[Batches | None] = (),
     ) -> None:
         self._threads = SendingThreads(layout.workers, send_thread_s) if send_thread_s else None
+        self._batches = [(t, b) for t, b in enumerate(batches) if b is not None]
         self._calibration = calibration
         self._until_s = until_s
         operators = len(layout.operators)
@@ -75,7 +80,7 @@ class FlowGrain:
             np.maximum.at(self._burst, level.target, level.burst)
         self._sources(now_s)
         self._arriving = np.zeros(order.size)
-        self._appetite = Appetite(order.size)
+        self._appetite, self._received = Appetite(order.size), ReceivedRate(order.size, self._calibration.in_flight_s)
         self._waiting, self._read, self._committed = (
             self._waiting[order],
             self._read[order],
@@ -146,8 +151,9 @@ class FlowGrain:
         rate = speed * self._clock / self._unit_s  # rows a second each could do
         able = rate * dt
         waited = self._waiting
-        hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * rate)
-        room = np.maximum(0.0, hold - waited + able)
+        takes = self._received.of(rate)
+        hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * takes)
+        room = np.maximum(0.0, hold - waited + takes * dt)
         arrived, executed = np.zeros(n), np.zeros(n)
         blocked, ages = np.zeros(n), np.zeros((2, n))  # ages: from due, from read; times the rows that have them
         due = self._due(to_s)
@@ -175,7 +181,7 @@ class FlowGrain:
             executed[at] = x
             if level.has_sources:
                 self._read_on(level, x, able[at], from_s, to_s, owed, ages)
-            self._delay(level, x, arrived[at], waited[at], left, rate, hold, wake, ages)
+            self._delay(level, x, arrived[at], waited[at], left, rate, takes, hold, wake, ages)
             waiting[at] = left
             if level.target.size:
                 contribution = level.spread(x)
@@ -198,7 +204,7 @@ class FlowGrain:
         self._appetite.saw(arrived, np.where(blocked > 0, executed, np.inf), dt)
         self._sent += sent
         self._done += np.bincount(self._operator, weights=executed, minlength=self._done.size)
-        return self._count(dt, speed, able, arrived, executed, blocked, ages, tally)
+        return self._count(to_s, dt, speed, able, arrived, executed, blocked, ages, tally)
 
     def _read_on(
         self, level: Level, x: Floats, able: Floats, from_s: float, to_s: float, owed: Floats, ages: Floats
@@ -232,17 +238,23 @@ class FlowGrain:
         waited: Floats,
         left: Floats,
         rate: Floats,
+        takes: Floats,
         hold: Floats,
         wake: Floats,
         ages: Floats,
     ) -> None:
-        """Turn what came in with its age into what goes out: divide by rows that came, add the time spent here."""
+        """Turn what came in with its age into what goes out: divide by rows that came, add the time spent here.
+
+        A queue before an instance that waits for room downstream moves as fast as that leaves room (takes).
+        """
         at = level.span
         speed = rate[at]
         ok = speed > 0
         serve = np.where(ok, 1.0 / np.where(ok, speed, 1.0), 0.0)
         source = self._is_source[at]
-        queue = np.where(source, 0.0, 0.5 * (waited + left)) * serve
+        moves = takes[at] > 0
+        behind = np.where(moves, 0.5 * (waited + left) / np.where(moves, takes[at], 1.0), 0.0)
+        queue = np.where(source, 0.0, behind)
         load = np.where(ok, self._arriving[at] * serve, 0.0)
         u = np.minimum(load, 0.98)
         chance = u / (1.0 - u) * 0.5 * (self._burst[at] + self._spread2[at]) * serve
@@ -262,6 +274,7 @@ class FlowGrain:
 
     def _count(
         self,
+        to_s: float,
         dt: float,
         speed: Floats,
         able: Floats,
@@ -274,6 +287,7 @@ class FlowGrain:
         place = self._place
         with np.errstate(divide="ignore", invalid="ignore"):
             busy = np.where(able > 0, np.minimum(executed / able, 1.0), 0.0) * dt
+        self._received.saw(executed, np.where(blocked > 0, dt, busy))  # what is left over waits until the step's end
         emitted = np.zeros(executed.size)
         for level in self._levels:
             if level.target.size:
@@ -289,6 +303,8 @@ class FlowGrain:
         topology = self._topology[sinks]
         self._ended.append((topology, ages[:, sinks] / rows, rows))
         completed: Floats = np.bincount(topology, rows, len(self._layout.topologies)).astype(np.float64)
+        for t, batches in self._batches:
+            batches.flowed(float(completed[t]), to_s)
         return completed
 
     def deliver(self, tally: Tally) -> None:
@@ -313,6 +329,10 @@ class FlowGrain:
 
     def wanted(self, dt_s: float) -> Floats:
         return self._appetite.cores(self._waiting, self._unit_s / self._clock, dt_s)[self._place]
+
+    def quiet_until(self, now_s: float) -> float:
+        """A step costs the same however little flows."""
+        return now_s
 
     def pending(self, now_s: float) -> Floats:  # noqa: ARG002
         return self._waiting[self._place]

@@ -97,6 +97,10 @@ class Grain(Protocol):
         """Cores each instance would use over the next dt_s seconds, were it free to."""
         ...
 
+    def quiet_until(self, now_s: float) -> float:
+        """Until when no row is anywhere and none falls due; now_s where that is not so, or not known."""
+        ...
+
     def pending(self, now_s: float) -> Floats:
         """Rows before each instance; for a source, its backlog."""
         ...

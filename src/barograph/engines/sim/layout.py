@@ -88,8 +88,10 @@ class Layout:
             start = self._add(t, workload, topology, start, seed)
         self.order = sorted(range(len(self.operators)), key=lambda o: (self.operators[o].depth, o))
         self.topology_of = np.empty(start, dtype=np.intp)
+        self.is_source = np.empty(start, dtype=np.bool_)
         for operator in self.operators:
             self.topology_of[operator.span] = operator.topology
+            self.is_source[operator.span] = operator.is_source
         self._house(nodes)
         clock = np.array([n.clock_mhz / 1000.0 for n in nodes])
         self.clock: Floats = np.where(self.node_of >= 0, clock[self.node_of], 1.0)

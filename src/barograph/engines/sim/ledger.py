@@ -39,6 +39,7 @@ class Ledger:
         self.replayed_rows = [0.0] * topologies
         self.failed_rows = [0.0] * topologies
         self.stopped_s = [0.0] * topologies
+        self.starved_s = [0.0] * topologies
         self.stalls = [0] * topologies
         self.output_by_second: list[dict[int, float]] = [defaultdict(float) for _ in range(topologies)]
         self.stops: list[list[Span]] = [[] for _ in range(topologies)]
@@ -95,7 +96,8 @@ class Ledger:
             self.between_nodes_rows += far
             self.between_workers_rows += other
 
-    def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life]) -> None:
+    def passed(self, from_s: float, to_s: float, completed: Floats, lives: list[Life], rests: list[bool]) -> None:
+        """rests: whether no node is given to each topology."""
         seconds = _by_second(from_s, to_s)
         for t in np.flatnonzero(completed).tolist():
             again = min(self._repeated[t], float(completed[t]))
@@ -103,8 +105,10 @@ class Ledger:
             for second, part in seconds:
                 self.output_by_second[t][second] += part * (float(completed[t]) - again)
         for t, life in enumerate(lives):
-            if life.phase in (Phase.STOPPED, Phase.STALLED):
+            if life.phase in (Phase.STOPPED, Phase.STALLED, Phase.HELD):
                 self.stopped_s[t] += to_s - from_s
+            if rests[t]:
+                self.starved_s[t] += to_s - from_s
             if life.phase is not Phase.RUNNING:
                 self._stopped(self.stops[t], from_s, to_s)
 

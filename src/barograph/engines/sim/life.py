@@ -10,6 +10,7 @@ class Phase(Enum):
     DRAINING = "draining"  # sources read no more; rows in flight end
     STOPPED = "stopped"  # until a known moment
     STALLED = "stalled"  # an instance has no seat
+    HELD = "held"  # drained, with a new level: it waits for the plan that is made for it
 
 
 class Life:
@@ -66,6 +67,15 @@ class Life:
     def stall(self, change: Change) -> None:
         self.phase, self.change = Phase.STALLED, change
         self._take_ordered()
+
+    def hold(self, now_s: float) -> None:
+        """Drained for a change of level: the epoch stays open. What was ordered before is void; a new plan comes."""
+        self._take_ordered()
+        self.phase, self.since_s, self.change = Phase.HELD, now_s, Change()
+
+    def release(self, now_s: float) -> None:
+        """The plan it waited for leaves it as it is: it reads again, in the same epoch."""
+        self.phase, self.since_s = Phase.RUNNING, now_s
 
     def fail(self, change: Change, until_s: float) -> None:
         """The epoch is lost; what was ordered holds when the topology goes on."""

@@ -1,16 +1,16 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds, require_turns
+from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds
 from barograph.engines.sim.calibration import CONSTANT_NAMES
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields, parse_toml
-from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Work, Workload
+from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Trigger, Work, Workload
 from barograph.engines.sim.sync import Sync
+from barograph.engines.sim.triggers import above_for
 from barograph.engines.sim.variants import variants, varied
 from barograph.model import BadInput, Edge, Grouping, MigrationMode, Node, Operator, Topology
 from barograph.model.bounds import MOST_NODES
@@ -24,6 +24,7 @@ from barograph.model.checks import (
     require_whole,
 )
 from barograph.model.load import Load
+from barograph.model.shapes import Batches
 
 SOURCE_FIXED = "a source has one instance for each of its partitions"
 
@@ -126,16 +127,17 @@ def _workload(t: Fields, duration_s: float) -> Workload:
         edge, flow = _edge(each)
         edges.append(edge)
         flows.append(flow)
-    level = t.take("level", int, 2)
-    events = t.take("events", dict, None)
-    levels = () if events is None else _events(Fields(f"{t.where}: events", events), level, duration_s)
+    found = t.take("trigger", dict, None)
+    trigger = None if found is None else _trigger(Fields(f"{t.where}: trigger", found), work, duration_s)
+    producers = t.take("producers", int, 1)
+    require_whole(f"{t.where}: producers", producers, 1)
     topology = t.made(
         Topology,
         name=t.take("name", str),
         operators=tuple(operators),
         edges=tuple(edges),
         workers=t.take("workers", int, None),
-        level=level,
+        level=t.take("level", int, 2),
         desired_nodes=t.take("desired_nodes", int, None),
         minimum_nodes=t.take("minimum_nodes", int, None),
         isolate_nodes=t.take("isolate_nodes", int, 0),
@@ -146,30 +148,27 @@ def _workload(t: Fields, duration_s: float) -> Workload:
         has_load = work[operator.name].load is not None
         require(has_load or fed, f"{t.where}: operator {operator.name} has neither a load nor an edge that feeds it")
         require(not (has_load and fed), f"{t.where}: operator {operator.name} has a load and is fed by an edge too")
-    return Workload(topology, work, tuple(flows), levels)
+    return Workload(topology, work, tuple(flows), trigger, producers)
 
 
-def _events(t: Fields, calm: int, duration_s: float) -> tuple[LevelChange, ...]:
-    """priority.md: the share ``factor`` of consecutive periods are events; in them the topology has another level.
-
-    Period k (from 0) is one where floor((k+1) factor) > floor(k factor). The level changes after_s into it.
-    """
-    period_s, factor, level = t.number("period_s"), t.number("factor"), t.take("level", int, 1)
-    after_s = t.number("after_s", 0.0)
+def _trigger(t: Fields, work: Mapping[str, Work], duration_s: float) -> Trigger:
+    """By raw events, ``events = [first, end]``, or by the load, ``above_rows_s`` and ``seconds``."""
+    calm, level = t.take("calm", int, 2), t.take("level", int, 1)
+    above, seconds = t.number("above_rows_s", None), t.number("seconds", 3.0)
+    events, share = t.take("events", list, None), t.number("share", 0.8)
     t.done()
-    require_positive(f"{t.where}: period_s", period_s)
-    require_number(f"{t.where}: factor", factor)
-    require(factor <= 1, f"{t.where}: factor must be at most 1, not {factor!r}")
-    require_number(f"{t.where}: after_s", after_s)
-    require_whole(f"{t.where}: level", level, 1)
-    require_turns(f"{t.where}: period_s", duration_s, period_s)
-    found, present = [], calm
-    for k in range(math.ceil(duration_s / period_s)):
-        wanted = level if math.floor((k + 1) * factor + 1e-9) > math.floor(k * factor + 1e-9) else calm
-        if wanted != present:
-            found.append(LevelChange(k * period_s + after_s, wanted))
-            present = wanted
-    return tuple(found)
+    require((above is None) != (events is None), f"{t.where}: either above_rows_s or events must be given")
+    loads = [w.load for w in work.values() if w.load is not None]
+    require(len(loads) == 1, f"{t.where}: a topology with a trigger has one source, not {len(loads)}")
+    if events is not None:
+        require(len(events) == 2, f"{t.where}: events must be [first, end], not {events!r}")
+        require(isinstance(loads[0].shape, Batches), f"{t.where}: events need a load in batches")
+        return t.made(Trigger, calm=calm, level=level, events=tuple(events), share=share)
+    require_positive(f"{t.where}: above_rows_s", above)
+    require_number(f"{t.where}: seconds", seconds)
+    turns = above_for(loads[0].segments(duration_s), above, seconds)
+    changes = tuple(LevelChange(at_s, level if on else calm) for at_s, on in turns)
+    return t.made(Trigger, calm=calm, level=level, changes=changes)
 
 
 def _operator(t: Fields) -> tuple[Operator, Work]:

@@ -9,6 +9,7 @@ import numpy as np
 from barograph.engines.degraded import degraded_s
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
+from barograph.engines.sim.priority import PriorityResult, priority_result
 from barograph.model import Latency, Snapshot
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class TopologyResult:
     replayed_rows: float
     unread_rows: float
     stopped_s: float
+    starved_s: float
     degraded_s: dict[int, int] | None
 
 
@@ -114,6 +116,7 @@ class Result:
     refused: int
     topologies: tuple[TopologyResult, ...]
     trace_sha256: str
+    priority: PriorityResult | None = None
     over_time: tuple[CycleResult, ...] = ()
     operators: Mapping[str, OperatorSeries] = field(default_factory=dict)
 
@@ -146,6 +149,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 round(ledger.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
+                round(ledger.starved_s[t], 3),
                 _degraded_s(engine, t),
             )
         )
@@ -185,6 +189,7 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         refused=ledger.refused,
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
+        priority=priority_result(engine, {t.name: t.complete_time_ms.mean / 1000.0 for t in topologies}),
         over_time=tuple(ledger.over_time),
     )
 

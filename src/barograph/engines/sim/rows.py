@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from barograph.engines.sim.batches import Batches
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import Appetite, Pace
+from barograph.engines.sim.cpu import Appetite, Pace, ReceivedRate
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
@@ -56,10 +57,17 @@ class RowGrain:
     dense_traffic = True
 
     def __init__(
-        self, layout: Layout, calibration: Calibration, until_s: float, seed: int, send_thread_s: float = 0.0
+        self,
+        layout: Layout,
+        calibration: Calibration,
+        until_s: float,
+        seed: int,
+        send_thread_s: float = 0.0,
+        batches: Sequence[Batches | None] = (),
     ) -> None:
         self._threads = SendingThreads(layout.workers, send_thread_s) if send_thread_s else None
         self._left_worker = np.zeros(layout.workers)
+        self._batches = batches or [None] * len(layout.topologies)
         self._calibration = calibration
         self._until_s = until_s
         self._seed = seed
@@ -94,7 +102,7 @@ class RowGrain:
             self._unit_s[target.span] += route.receive_s
         self._unit_s += self._send_s
         self._waiting = np.zeros(n)
-        self._appetite = Appetite(n)
+        self._appetite, self._received = Appetite(n), ReceivedRate(n, self._calibration.in_flight_s)
         for o, part in enumerate(layout.operators):
             self._waiting[part.span] = np.bincount(self._places[o].of, minlength=part.n)
 
@@ -118,8 +126,10 @@ class RowGrain:
         layout, dt = self._layout, to_s - from_s
         rate = pace.speed * layout.clock
         served = rate / self._unit_s  # rows a second each could do
-        hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * served)
-        room = hold - self._waiting + served * dt
+        executed, spent_s = tally.executed.copy(), tally.busy_s + tally.blocked_s
+        takes = self._received.of(served)
+        hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * takes)
+        room = hold - self._waiting + takes * dt
         arrived = np.zeros(len(layout.instances))
         self._completed = np.zeros(len(layout.topologies))
         self._left_worker = np.zeros(layout.workers)
@@ -143,6 +153,7 @@ class RowGrain:
             self._serve(part, place, rows, of, (from_s, to_s), pace, rate, room, arrived, passed, tally)
         tally.arrived += arrived
         self._appetite.saw(arrived, passed, dt)
+        self._received.saw(tally.executed - executed, tally.busy_s + tally.blocked_s - spent_s)
         if self._threads is not None:
             self._threads.sent(self._left_worker, dt)
         for o, part in enumerate(layout.operators):
@@ -276,6 +287,8 @@ class RowGrain:
         if part.is_sink:
             self._completed[part.topology] += of_done.size
             self._ended[part.topology].append(finish - passed)
+            if (batches := self._batches[part.topology]) is not None:
+                batches.ended(passed[0], finish)
         if part.is_source:
             place.read = place.read + count
         else:
@@ -325,6 +338,11 @@ class RowGrain:
 
     def wanted(self, dt_s: float) -> Floats:
         return self._appetite.cores(self._waiting, self._unit_s / self._layout.clock, dt_s)
+
+    def quiet_until(self, now_s: float) -> float:
+        if self._waiting.any() or any(float(p.free_s.max()) > now_s for p in self._places):
+            return now_s
+        return min((due.next_s(self._places[o].seen) for o, due in self._due.items()), default=np.inf)
 
     def pending(self, now_s: float) -> Floats:  # noqa: ARG002
         return self._waiting.copy()

@@ -69,14 +69,45 @@ class LevelChange:
     level: int
 
 
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What changes a topology's level while it runs, under policies that heed triggers.
+
+    calm: its level while the trigger is off. level: while it is on.
+    changes: at moments that are known before, because they follow from the load or were recorded.
+    events: the batches that are raw events, from the first up to the one that is none any more. The topology knows
+    what a batch is once ``share`` of its rows have been through.
+    """
+
+    calm: int = 2
+    level: int = 1
+    changes: tuple[LevelChange, ...] = ()
+    events: tuple[int, int] | None = None
+    share: float = 0.8
+
+    def __post_init__(self) -> None:
+        require_whole("trigger: calm", self.calm, 1)
+        require_whole("trigger: level", self.level, 1)
+        require_positive("trigger: share", self.share)
+        require(self.share <= 1, f"trigger: share must be at most 1, not {self.share!r}")
+        if self.events is not None:
+            first, end = self.events
+            require_whole("trigger: the first event", first)
+            require_whole("trigger: the end of the events", end, first)
+
+
 @dataclass(frozen=True)
 class Workload:
-    """A topology and its physics: work by operator name, flow by edge position."""
+    """A topology and its physics: work by operator name, flow by edge position.
+
+    The topology's level is the one its developer gives it. producers: how many send a batch, at the same time.
+    """
 
     topology: Topology
     work: Mapping[str, Work]
     flow: tuple[Flow, ...]
-    levels: tuple[LevelChange, ...] = ()
+    trigger: Trigger | None = None
+    producers: int = 1
 
 
 @dataclass(frozen=True, slots=True)

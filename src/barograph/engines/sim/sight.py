@@ -1,5 +1,6 @@
 """What the simulated engine sees: its state as a Snapshot, in the same units and by the same rules as on Spark."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,20 @@ def snapshot(engine: "Simulator") -> Snapshot:
         ),
         topology_metrics=_topology_metrics(engine, pending),
         version=engine.version,
+    )
+
+
+def with_metrics_of(last: Snapshot, now: Snapshot) -> Snapshot:
+    """The world of ``now`` with what was measured up to ``last``; what is new where an operator was scaled since."""
+    if now.metrics.instances != last.metrics.instances:
+        return now
+    return replace(
+        now,
+        cycle_s=last.cycle_s,
+        metrics=last.metrics,
+        traffic=last.traffic,
+        node_metrics=last.node_metrics,
+        topology_metrics=last.topology_metrics,
     )
 
 

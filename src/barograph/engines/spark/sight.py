@@ -4,6 +4,7 @@ Bounded: a topology keeps its last epochs and its last hour of output.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -68,7 +69,8 @@ class Sight:
             self.output.setdefault(topology, Outflow()).add(tenth, rows)
         names = {o.topology for o in seen.operators}
         self.topologies = {
-            name: read_topology(name, seen.operators, seen.edges, name in self.kept) for name in sorted(names)
+            name: read_topology(name, seen.operators, seen.edges, name in self.kept)
+            for name in in_order_of_submission(names, self.known, seen)
         }
         self.known.update(self.topologies)
 
@@ -89,6 +91,19 @@ class Sight:
             return None
         planned = [e for e in self.epochs.get(topology, {}).values() if e.planned_ms > 0]
         return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
+
+
+def in_order_of_submission(names: set[str], known: Iterable[str], seen: Seen) -> list[str]:
+    """As they were first seen; those seen for the first time by when Spark planned them, then by name.
+
+    A query that is started again keeps its turn.
+    """
+    before = [name for name in known if name in names]
+    planned_ms: dict[str, int] = {}
+    for seat in seen.seated:
+        planned_ms[seat.topology] = min(seat.planned_ms, planned_ms.get(seat.topology, seat.planned_ms))
+    latest = max(planned_ms.values(), default=0)
+    return [*before, *sorted(names.difference(before), key=lambda name: (planned_ms.get(name, latest), name))]
 
 
 @lru_cache(SEATS_KEPT)
