@@ -1,6 +1,7 @@
 """Runs one bench by name, or lists them."""
 
 import importlib
+import os
 import pkgutil
 import signal
 import sys
@@ -16,10 +17,25 @@ def main() -> int:
             summary = (importlib.import_module(f"bench.{name}").__doc__ or "").split("\n")[0]
             print(f"make bench ONLY={name:<12} {summary}")
         return 2 if wanted else 0
-    # As with ctrl-c: what a bench has started ends with it.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    _end_on_sigterm()
     code: int = importlib.import_module(f"bench.{wanted[0]}").main()
     return code
+
+
+def _end_on_sigterm() -> None:
+    """As with ctrl-c: what a bench has started ends with it.
+
+    Processes that a bench forks inherit the handler. There it must not raise: a pool takes what a run raises for the
+    run's result, and its process lives on.
+    """
+    bench_pid = os.getpid()
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() != bench_pid:
+            os._exit(128 + number)
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,8 @@ def papers(package: ModuleType) -> list[Paper]:
 
 
 def judged(some: Sequence[Paper], pool: Executor) -> list[Judged]:
-    """All cases of all papers in the pool, then every paper's judge, here."""
+    """All cases of all papers in the pool, then every paper's judge, here. Where that is interrupted, cases that have
+    not begun are not run."""
     started = time.perf_counter()
     found = [Judged(paper) for paper in some]
     tasks: dict[Future[tuple[Result, float]], tuple[int, Case]] = {}
@@ -71,16 +72,21 @@ def judged(some: Sequence[Paper], pool: Executor) -> list[Judged]:
         for case in paper.cases:
             tasks[pool.submit(timed, case)] = (number, case)
     results: list[dict[str, Result]] = [{} for _ in some]
-    for task in as_completed(tasks):
-        number, case = tasks[task]
-        name = f"{some[number].name}, {case.key}"
-        error = task.exception()
-        if error is not None:
-            found[number].broken.append(f"{name}: {type(error).__name__}: {error}")
-            say(f"{name} broke: {error}")
-            continue
-        results[number][case.key], found[number].seconds[case.key] = task.result()
-        say(f"{name}: {found[number].seconds[case.key]:.1f} s, {time.perf_counter() - started:.0f} s since the start")
+    try:
+        for task in as_completed(tasks):
+            number, case = tasks[task]
+            name = f"{some[number].name}, {case.key}"
+            error = task.exception()
+            if error is not None:
+                found[number].broken.append(f"{name}: {type(error).__name__}: {error}")
+                say(f"{name} broke: {error}")
+                continue
+            results[number][case.key], took_s = task.result()
+            found[number].seconds[case.key] = took_s
+            say(f"{name}: {took_s:.1f} s, {time.perf_counter() - started:.0f} s since the start")
+    finally:
+        for task in tasks:
+            task.cancel()
     for each, mine in zip(found, results, strict=True):
         judge(each, mine)
     return found

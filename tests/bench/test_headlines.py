@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,6 +102,29 @@ def test_a_judge_that_breaks_or_says_nothing_fails(tiny: str) -> None:
     assert [exit_code([each]) for each in found] == [1, 1]
     assert found[0].broken == ["trips, its judge: KeyError: 'second'"]
     assert found[1].broken == ["silent has no headline"]
+
+
+def test_cases_that_have_not_begun_are_not_run_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    interrupted = threading.Event()
+
+    def timed(case: Case) -> tuple[None, float]:
+        begun.append(case.key)
+        if case.key != "0":
+            interrupted.wait(60)
+        return None, 0.0
+
+    def say(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "timed", timed)
+    monkeypatch.setattr(bench, "say", say)
+    cases = tuple(Case(str(k), "nowhere", "none") for k in range(9))
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            judged([Paper("long", "", cases, lambda _: [])], pool)
+        interrupted.set()
+    assert begun in (["0"], ["0", "1"])
 
 
 def test_no_paper_at_all_fails() -> None:
