@@ -194,7 +194,7 @@ def _ours(table: Table, mine: Results) -> Headline:
 
 
 def _dearer(best: str, than: Result, ours: Result) -> str:
-    """Why ours is somewhat slower, or on somewhat more nodes, where it reserves less CPU; otherwise there is no cause."""
+    """Why ours is a little slower, or on a few more nodes, where it reserves less CPU; otherwise there is no cause."""
     slower, nodes, cpu = (
         b / a
         for a, b in (
