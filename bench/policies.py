@@ -74,9 +74,8 @@ def main() -> int:
 def _scenario(name: str) -> tuple[Scenario, str]:
     scenario = find(name)
     flows = scenario.page != "traffic.md"
-    step_s = max(scenario.step_s, 0.5) if flows else scenario.step_s
     seconds = scenario.duration_s if name in FULL_LENGTH else min(scenario.duration_s, SECONDS)
-    short = replace(scenario, duration_s=seconds, step_s=step_s)
+    short = replace(scenario, duration_s=seconds)
     return short, "flows" if flows else "rows"
 
 

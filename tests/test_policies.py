@@ -37,7 +37,16 @@ def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
 
 PAPERS: dict[str, dict[str, object]] = {
     "liu": {"theta_pct": 20.0, "phi": 5, "cycle_s": 10.0},
-    "autoscale": {"window_s": 60.0, "theta_min": 0.3, "theta_max": 0.8, "combine": "max"},
+    "autoscale": {
+        "window_s": 60.0,
+        "samples_ahead": 1,
+        "theta_min": 0.3,
+        "theta_max": 0.8,
+        "combine": "max",
+        "one_per_worker": True,
+        "mode": "worker",
+    },
+    "r-storm": {"one_per_worker": False, "anew_on_rescale": False},
     "offline": {"alpha": 0.0, "beta": 0.5},
     "online": {"alpha": 0.0},
     "t-storm": {"gamma": 1.0},
@@ -88,8 +97,8 @@ def test_an_option_without_a_default_takes_numbers() -> None:
 def test_baselines_take_their_shares_from_another_run() -> None:
     topology = chain(Operator("s", 1, source=True))
     run = [
-        remembered(seen(topology, {"s": work(rows)}), Demand((OperatorDemand("t", "s", 1, (share,)),)))
-        for rows, share in ((1000, 20.0), (4000, 60.0))
+        remembered(seen(topology, {"s": work(rows)}, at_s=at_s), Demand((OperatorDemand("t", "s", 1, (share,)),)))
+        for at_s, rows, share in ((10.0, 1000, 20.0), (20.0, 4000, 60.0), (30.0, 2500, 90.0))
     ]
     shares = {name: learned(named(name), run).scaler for name in ("fixed-mean", "fixed-peak", "fixed-equal")}
     assert shares == {
@@ -97,6 +106,9 @@ def test_baselines_take_their_shares_from_another_run() -> None:
         "fixed-peak": Fixed({("t", "s"): 40.0}),
         "fixed-equal": Fixed({("t", "s"): 40.0}),
     }
+    assert with_options(named("fixed-equal"), {"learns_from": "liu"}).learns_from == "liu"
+    with pytest.raises(BadInput, match="liu has no option 'learns_from'"):
+        with_options(named("liu"), {"learns_from": "adaptive"})
     with pytest.raises(BadInput, match="liu takes nothing"):
         learned(named("liu"), run)
     with pytest.raises(BadInput, match="at least one cycle"):

@@ -69,7 +69,7 @@ _ALL = (
         "autoscale",
         "Kombi et al.",
         "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
-        NextWindow(),
+        NextWindow(samples_ahead=1),
         Parallelism(),
         Shared(),
         RStorm(one_per_worker=True, anew_on_rescale=True),
@@ -223,7 +223,7 @@ _ALL = (
     Policy(
         "fixed-equal",
         "Liu et al., baseline",
-        "as fixed, each operator at what adaptive allotted to it in total",
+        "as fixed, each operator at what another policy (learns_from) allotted to it in total",
         LastValue(),
         Fixed(),
         Shared(),

@@ -24,7 +24,7 @@ class Policy:
     heeds_triggers: whether a trigger may change a topology's level while this policy steers. Where it does not, levels
     are what users set: a trigger pauses nothing and changes nothing.
     learns, learns_from: some baselines get their shares from another run: what they take from it, and the name of the
-    policy that run is under. ``learned`` applies it.
+    policy that run is under, which is an option. ``learned`` applies it.
 
     workers_per_node: how many workers the policy wants on each node; an engine that starts workers starts as many.
     None: the policy places nothing, so any number will do.
@@ -71,12 +71,14 @@ def _key(name: str) -> tuple[str, str]:
     return topology, operator
 
 
-_OF_THE_LOOP = ("horizon_cycles", "cycle_s")
+def _own_options(policy: Policy) -> tuple[str, ...]:
+    """Options of the policy itself, not of one of its stages."""
+    return ("horizon_cycles", "cycle_s") + (() if policy.learns is None else ("learns_from",))
 
 
 def options_of(policy: Policy) -> dict[str, object]:
     """Every option by its name, as it stands. One that several stages share (phi) is listed once."""
-    found: dict[str, object] = {name: getattr(policy, name) for name in _OF_THE_LOOP}
+    found: dict[str, object] = {name: getattr(policy, name) for name in _own_options(policy)}
     for stage in Policy.STAGES:
         found |= dict(_options(getattr(policy, stage)))
     return found
@@ -107,7 +109,7 @@ def with_options(policy: Policy, options: Mapping[str, object]) -> Policy:
             raise BadInput(f"policy {policy.name} has no option {name!r}; it has {', '.join(sorted(known))}")
         fitting = _fitting(f"option {name} of policy {policy.name}", known[name], value)
         changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in Policy.STAGES}
-        changed |= {name: fitting} if name in _OF_THE_LOOP else {}
+        changed |= {name: fitting} if name in _own_options(policy) else {}
         policy = replace(policy, **changed)  # type: ignore[arg-type]  # each stays what it was
     return policy
 

@@ -91,12 +91,19 @@ def decider_of(
     if name == NOBODY:
         require(not options, f"policy {NOBODY} has no options")
         return Nobody()
-    policy = named(name)
-    known = options_of(policy)
-    wishes = {key: value for key, value in scenario.options.items() if key in known}
-    policy = with_options(policy, {**wishes, **options})
+    policy = _with_wishes(scenario, name, options)
     if policy.learns is not None:
-        teacher = PolicyDecider(named(policy.learns_from), keep_all=True)
+        other = _with_wishes(scenario, policy.learns_from, {})
+        require(other.learns is None, f"policy {name} cannot learn from {other.name}, which learns from another run")
+        teacher = PolicyDecider(other, keep_all=True)
         run(Simulator(scenario, seed, calibration, grain), teacher)
         policy = learned(policy, teacher.cycles)
     return PolicyDecider(policy)
+
+
+def _with_wishes(scenario: Scenario, name: str, options: Mapping[str, object]) -> Policy:
+    """The policy with the options that the scenario wishes for; given ones come first."""
+    policy = named(name)
+    known = options_of(policy)
+    wishes = {key: value for key, value in scenario.options.items() if key in known}
+    return with_options(policy, {**wishes, **options})

@@ -4,7 +4,19 @@ from itertools import pairwise
 
 import pytest
 
-from barograph.model import Demand, Edge, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
+from barograph.model import (
+    Demand,
+    Edge,
+    Instance,
+    Node,
+    Operator,
+    OperatorDemand,
+    Placement,
+    Slot,
+    Snapshot,
+    Topology,
+    Worker,
+)
 from barograph.place.few_disturbed import FewDisturbed
 from tests.place.worked import ALL
 
@@ -103,3 +115,64 @@ def test_what_finds_no_room_is_named_and_the_rest_stays() -> None:
     decision = FewDisturbed()((), now, demand, ALL)
     assert [r.what for r in decision.unplaced] == ["t/y/2"]
     assert "find no node with room" in decision.unplaced[0].reason
+
+
+def test_where_two_workers_fit_nodes_are_in_the_order_they_had_before_the_first_was_reserved() -> None:
+    """n1 has 100 left, n2 90. Only n1 holds n3's stateless 95; then n1 has least, but n2 still comes before it."""
+    now, demand = world(
+        {"x": 500.0, "y": 510.0, "z": 95.0, "sf1": 4.0},
+        {"n1": {"x": range(1)}, "n2": {"y": range(1)}, "n3": {"z": range(1), "sf1": range(1)}},
+    )
+    decision = FewDisturbed()([], now, demand, ALL)
+    assert nodes_of(decision.placement) == {"n1": ["x0", "z0"], "n2": ["sf10", "y0"]}
+
+
+def test_what_is_reserved_for_the_first_worker_is_not_there_for_the_second() -> None:
+    """n1 has 150 left: enough for either of n2's workers, not for both, and there is no other node."""
+    now, demand = world(
+        {"x": 450.0, "y": 100.0, "sf1": 100.0}, {"n1": {"x": range(1)}, "n2": {"y": range(1), "sf1": range(1)}}
+    )
+    assert nodes_of(FewDisturbed()([], now, demand, ALL).placement) == {"n1": ["x0"], "n2": ["sf10", "y0"]}
+
+
+def shared_world(placement: Placement, workers: int = 2, seats: int = 8) -> tuple[Snapshot, Demand]:
+    """Two word counts on one node whose workers all topologies share, as on Spark."""
+    operators = (Operator("spout", 2, source=True), Operator("count", 2, stateful=True))
+    topologies = tuple(Topology(name, operators, (Edge("spout", "count"),)) for name in ("t", "u"))
+    node = Node("n1", 600, slots=workers, seats=seats)
+    live = tuple(Worker(Slot("n1", k), f"w{k}", seats) for k in range(workers))
+    now = Snapshot(0, 10, (node,), topologies, live, placement=placement, shared_workers=True)
+    demand = Demand(tuple(OperatorDemand(t, o, 2, (20.0, 20.0)) for t in ("t", "u") for o in ("spout", "count")))
+    return now, demand
+
+
+def kinds_in(placement: Placement) -> dict[int, set[str]]:
+    found: dict[int, set[str]] = {}
+    for i, slot in placement.slots.items():
+        found.setdefault(slot.index, set()).add(i.operator)
+    return found
+
+
+def test_on_shared_workers_all_topologies_keep_state_in_the_same_one() -> None:
+    now, demand = shared_world(Placement())
+    found = FewDisturbed()([], now, demand, ALL).placement
+    assert len(found.slots) == 8
+    assert kinds_in(found) == {0: {"spout"}, 1: {"count"}}
+
+
+def test_stateless_instances_leave_a_worker_they_share_with_stateful_ones() -> None:
+    mixed = {Instance(t, o, k): Slot("n1", 0) for t in ("t", "u") for o in ("spout", "count") for k in range(2)}
+    now, demand = shared_world(Placement(mixed))
+    found = FewDisturbed()([], now, demand, ALL).placement
+    assert kinds_in(found) == {0: {"count"}, 1: {"spout"}}
+    again = FewDisturbed()([], shared_world(found)[0], demand, ALL).placement
+    assert again == found
+
+
+@pytest.mark.parametrize(("workers", "seats"), [(1, 8), (2, 4)], ids=["one worker", "no seat to leave for"])
+def test_kinds_share_a_worker_where_they_must(workers: int, seats: int) -> None:
+    """Nothing is left without a place because of its kind."""
+    now, demand = shared_world(Placement(), workers, seats)
+    found = FewDisturbed()([], now, demand, ALL)
+    assert not found.unplaced
+    assert len(found.placement.slots) == 8

@@ -26,14 +26,18 @@ def test_no_more_than_the_largest_node_gives() -> None:
 
 
 def test_from_another_run() -> None:
-    """Two cycles of 10 s: s used 2 s then 6 s on two instances, and was allotted 20 then 60 for each."""
+    """s used 2 s, 6 s and 4 s on two instances in cycles of 10 s; each was allotted 20 for 10 s, then 60 for 30 s.
+
+    What is decided when the run ends holds for nothing.
+    """
     run = []
-    for cpu_s, share in ((2.0, 20.0), (6.0, 60.0)):
-        now = seen(DECLARED, {"s": InstanceMetrics(cpu_s=cpu_s), "a": InstanceMetrics()})
+    for at_s, cpu_s, share in ((10.0, 2.0, 20.0), (20.0, 6.0, 60.0), (50.0, 4.0, 100.0)):
+        now = seen(DECLARED, {"s": InstanceMetrics(cpu_s=cpu_s), "a": InstanceMetrics()}, at_s=at_s)
         run.append(remembered(now, Demand((OperatorDemand("t", "s", 2, (share, share)),))))
     assert mean_used(run)["t", "s"] == pytest.approx(20)
     assert peak_used(run)["t", "s"] == pytest.approx(30)
-    assert equal_in_total(run) == {("t", "s"): pytest.approx(40)}
+    assert equal_in_total(run) == {("t", "s"): pytest.approx(50)}
+    assert equal_in_total(run[:1]) == {("t", "s"): pytest.approx(20)}
 
 
 def test_measured_is_what_each_instance_used() -> None:

@@ -57,7 +57,8 @@ class BestOf(ByFrame):
             known = frame.until(cycle - horizon_cycles + 1)
             counts = frame.seen[cycle] & known.seen.any(axis=0)
             count += counts
+            expected = actual[cycle] * (known.cycle_s[-1] / frame.cycle_s[cycle])  # in a cycle as long as the known one
             for k, candidate in enumerate(self.candidates):
-                off = np.abs(candidate.estimate(known, horizon_cycles).arrived - actual[cycle])
+                off = np.abs(candidate.estimate(known, horizon_cycles).arrived - expected)
                 total[k] += np.where(counts, off, 0.0)
         return total / np.maximum(count, 1), count

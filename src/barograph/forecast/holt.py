@@ -24,7 +24,7 @@ class Holt(ByFrame):
     name: ClassVar[str] = "holt"
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:
-        arrived, seen = frame.column("arrived")[-self.holt_cycles :], frame.seen[-self.holt_cycles :]
+        arrived, seen = frame.paced("arrived")[-self.holt_cycles :], frame.seen[-self.holt_cycles :]
         alpha, beta = self.level_gain, self.trend_gain
         level, trend = np.zeros(arrived.shape[1]), np.zeros(arrived.shape[1])
         count = np.zeros(arrived.shape[1])

@@ -14,7 +14,7 @@ class LastValue(ByFrame):
     name: ClassVar[str] = "last-value"
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:  # noqa: ARG002  # the same for every horizon
-        arrived = frame.column("arrived")
+        arrived = frame.paced("arrived")
         before = arrived[-2] if len(frame) > 1 else arrived[-1]
         rising = np.asarray(arrived[-1] > before, dtype=np.bool_)
         return Estimate.of_arrivals(arrived[-1], rising, "the arrivals of the last cycle go on", {})

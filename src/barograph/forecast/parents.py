@@ -20,7 +20,7 @@ from barograph.model import Frame, mean_of_ratios
 
 def mean_delta(frame: Frame, phi: int) -> NDArray[np.float64]:
     seen = frame.seen[-phi:]
-    delta = np.where(seen, (frame.column("executed") - frame.column("arrived"))[-phi:], 0.0)
+    delta = np.where(seen, (frame.paced("executed") - frame.paced("arrived"))[-phi:], 0.0)
     mean: NDArray[np.float64] = delta.sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     return mean
 

@@ -8,7 +8,7 @@ from barograph.model import Frame, Lines
 
 
 def own_trend(frame: Frame, phi: int) -> Lines:
-    return Lines.through(frame.column("arrived")[-phi:], frame.seen[-phi:])
+    return Lines.through(frame.paced("arrived")[-phi:], frame.seen[-phi:])
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,11 @@ class Frame:
         found: Matrix = self.values[COLUMNS.index(name)]
         return found
 
+    def paced(self, name: str) -> Matrix:
+        """The column as if every cycle had been as long as the newest: a move may have made a cycle longer."""
+        found: Matrix = self.column(name) * (self.cycle_s[-1] / self.cycle_s)[:, None]
+        return found
+
     @cached_property
     def position(self) -> dict[tuple[str, str], int]:
         return {key: i for i, key in enumerate(self.keys)}

@@ -38,7 +38,7 @@ class FewDisturbed:
             disturb_overloaded(state)
             find_room(state)
             left = place_disturbed(state)
-            # while somebody is without a place, no room is given up
+            # while an instance is without a place, no room is given up
             emptied = empty_nodes(state) if self.scale_in and not left else 0
             where = state.into_slots()
             parts.append((crew.instances, where))
@@ -62,14 +62,18 @@ def _in_room_left(state: Kinds, where: Whole, i: int) -> bool:
     """Topologies served later may have given room up: the first node that holds the instance now."""
     board, crew = state.board, state.crew
     cpu = float(crew.cpu_pct[i])
+    same_kind = state.kind_of == state.kind(i)
     for n in state.mine[board.cpu_left[state.mine] + HAIR >= cpu].tolist():
-        mine = {int(s) for s in where[where >= 0].tolist() if board.slot_node[s] == n}
-        same = {s for s in mine if (where[state.kind_of == state.kind(i)] == s).any()}
-        for slot in board.open_to(crew.number, board.slots_of(n)).tolist():
-            if board.shared or slot in same or (not same and slot not in mine):
-                where[i] = slot
-                board.take(slot, crew.number, cpu)
-                return True
+        same, other = ({int(s) for s in where[kind & (where >= 0)].tolist()} for kind in (same_kind, ~same_kind))
+        slots = board.open_to(crew.number, board.slots_of(n)).tolist()
+        if not board.shared:  # a worker of its own for each kind, and no more than one
+            mine = same.intersection(board.slots_of(n))
+            slots = [s for s in slots if s in mine or (not mine and s not in other)]
+        slot = min(slots, key=lambda s: (s not in same, s in other, s), default=-1)
+        if slot >= 0:
+            where[i] = slot
+            board.take(slot, crew.number, cpu)
+            return True
     return False
 
 
@@ -100,7 +104,7 @@ def disturb_overloaded(state: Kinds) -> None:
 def find_room(state: Kinds) -> None:
     """Step 2, by sums: reserve room tier by tier, only while demand is left.
 
-    a: used nodes where nobody is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed;
+    a: used nodes where no worker is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed;
     c: free nodes.
     """
     used, free = state.used_nodes(), state.free_nodes()
@@ -160,9 +164,14 @@ def empty_nodes(state: Kinds) -> int:
 
 
 def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
-    """For each worker of node n the first other node, by rising remainder, with strictly more left than it holds."""
+    """For each worker of node n the first other node, by rising remainder, with strictly more left than it holds.
+
+    The nodes are put in order once, by the remainders before anything is reserved (Algorithm 3, line 3); whether a
+    worker fits is asked of what is left after the other worker's reservation (lines 7 and 8).
+    """
     found: dict[int, int] = {}
     room = state.capacity[others] - state.held[SL][others] - state.held[SF][others]
+    order = np.argsort(room, kind="stable")
     taken = np.zeros(len(others), dtype=np.int64)
     for kind in (SL, SF):
         members = state.members(n, kind)
@@ -171,7 +180,7 @@ def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
         may = (room > state.held[kind][n] + HAIR) & (state.seats(others, kind) - taken >= len(members))
         if not may.any():
             return None
-        k = int(np.where(may, room, np.inf).argmin())
+        k = int(order[may[order]][0])
         found[kind] = int(others[k])
         room[k] -= state.held[kind][n]
         taken[k] += len(members)

@@ -40,7 +40,7 @@ class Kinds:
         self._release_own_seats()
 
     def _release_own_seats(self) -> None:
-        """Give the topology's seats back to the board; they are booked again when everybody has a node."""
+        """Give the topology's seats back to the board; they are booked again when every instance has a node."""
         board = self.board
         for slot in self.crew.present[self.crew.present >= 0].tolist():
             board.seats_left[slot] += 1
@@ -59,7 +59,7 @@ class Kinds:
         return found
 
     def occupied_nodes(self) -> Whole:
-        """Nodes that somebody is on now; a used node may have lost everybody to a disturbance."""
+        """Nodes that have an instance now; a used node may have lost all of its instances to a disturbance."""
         found: Whole = self.mine[(self.count[SL] + self.count[SF])[self.mine] > 0]
         return found
 
@@ -87,7 +87,7 @@ class Kinds:
         return np.where(enough, self._largest[nodes] - self.count[kind][nodes], 0)
 
     def harmless(self, nodes: Whole, kind: int) -> NDArray[np.bool_]:
-        """Where nobody is disturbed by instances of that kind: there is no worker of it, or it is disturbed already."""
+        """Where instances of that kind disturb no worker: there is none of the kind, or it is disturbed already."""
         found: NDArray[np.bool_] = (self.count[kind][nodes] == 0) | self.disturbed[kind][nodes]
         return found
 
@@ -147,29 +147,50 @@ class Kinds:
         return [i for k in positions for i in range(int(crew.start[k]), int(crew.start[k] + crew.counts[k]))]
 
     def into_slots(self) -> Whole:
-        """Book everybody: who stays on its node stays in its slot, the others join their kind's worker there."""
+        """Book every instance: one that stays on its node stays in its worker, the others join their kind's there.
+
+        A node's stateful and stateless instances are in different workers if the node has two. Where they share one,
+        the stateless ones leave it: their move costs less.
+        """
         board, crew = self.board, self.crew
         where = np.full(crew.size, -1, dtype=np.int64)
         present_node = np.where(crew.present >= 0, board.slot_node[crew.present], -2)
-        stay = np.flatnonzero((self.node >= 0) & (self.node == present_node)).tolist()
-        come = np.flatnonzero((self.node >= 0) & (self.node != present_node)).tolist()
+        stays = (self.node >= 0) & (self.node == present_node)
         worker: dict[tuple[int, int], int] = {}
-        for i in stay:
-            slot = int(crew.present[i])
-            where[i] = slot
-            board.take(slot, crew.number, float(crew.cpu_pct[i]))
-            worker.setdefault((int(self.node[i]), self.kind(i)), slot)
-        for i in come:
+        for i in np.flatnonzero(stays & (self.kind_of == SF)).tolist():
+            self._stay(i, where, worker)
+        shared = {n: slot for (n, _), slot in worker.items() if self._another(n, slot)}
+        for i in np.flatnonzero(stays & (self.kind_of == SL)).tolist():
+            if shared.get(int(self.node[i])) != crew.present[i]:
+                self._stay(i, where, worker)
+        for i in np.flatnonzero((self.node >= 0) & (where < 0)).tolist():
             n, kind = int(self.node[i]), self.kind(i)
             slot = worker.get((n, kind), -1)
             if slot < 0 or board.seats_left[slot] <= 0:
-                slot = self._fresh(n, worker.get((n, 1 - kind), -1))
+                slot = self._fresh(n, kind, worker.get((n, 1 - kind), -1))
             if slot >= 0:
                 worker[n, kind] = where[i] = slot
                 board.take(slot, crew.number, float(crew.cpu_pct[i]))
         return where
 
-    def _fresh(self, n: int, others: int) -> int:
-        """A slot for a new worker: not the other kind's, and one nobody holds now, where there is such a one."""
-        open_slots = self.board.open_to(self.crew.number, self.board.slots_of(n)).tolist()
-        return min(open_slots, key=lambda s: (s == others, s in self.board.held_now, s), default=-1)
+    def _stay(self, i: int, where: Whole, worker: dict[tuple[int, int], int]) -> None:
+        slot = int(self.crew.present[i])
+        where[i] = slot
+        worker.setdefault((int(self.node[i]), self.kind(i)), slot)
+        self.board.take(slot, self.crew.number, float(self.crew.cpu_pct[i]))
+
+    def _another(self, n: int, slot: int) -> bool:
+        """Whether the node has a worker with a free seat besides this one."""
+        return any(s != slot for s in self.board.open_to(self.crew.number, self.board.slots_of(n)).tolist())
+
+    def _fresh(self, n: int, kind: int, others: int) -> int:
+        """A slot for a new worker of a kind, if possible not the other kind's.
+
+        Where topologies share workers, stateless instances of all of them take the first and stateful ones the last;
+        else an empty slot comes first.
+        """
+        board = self.board
+        open_slots = board.open_to(self.crew.number, board.slots_of(n)).tolist()
+        if board.shared:
+            return min(open_slots, key=lambda s: (s == others, -s if kind == SF else s), default=-1)
+        return min(open_slots, key=lambda s: (s == others, s in board.held_now, s), default=-1)

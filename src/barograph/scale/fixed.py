@@ -8,6 +8,7 @@ equals what the other run was allotted.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
 from barograph.model import Cycle, Demand, Forecast, OperatorDemand, Reason, Snapshot
@@ -22,13 +23,14 @@ class Fixed:
     """shares_pct: of one instance, by (topology, operator). every_pct: of all that are not in it.
 
     Where neither is given the user's declaration counts (``Operator.cpu_pct``), and where there is none,
-    undeclared_pct, or if that is None all that one instance can use. enforced: whether the shares are limits, or only
-    what placers reckon with, as under R-Storm.
+    undeclared_pct, or if that is None all that one instance can use. least_pct: what every instance gets at least.
+    enforced: whether the shares are limits, or only what placers reckon with, as under R-Storm.
     """
 
     shares_pct: Mapping[Key, float] = field(default_factory=dict)
     every_pct: float | None = None
     undeclared_pct: float | None = None
+    least_pct: float = 0.0
     enforced: bool = True
 
     def __post_init__(self) -> None:
@@ -45,7 +47,7 @@ class Fixed:
                 given = self.shares_pct.get((topology.name, operator.name), self.every_pct)
                 declared = operator.cpu_pct if given is None else given
                 undeclared = limit if self.undeclared_pct is None else self.undeclared_pct
-                share = min(undeclared if declared is None else declared, limit)
+                share = min(max(undeclared if declared is None else declared, self.least_pct), limit)
                 why = "fixed for the run" if declared is not None else "nothing was given or declared"
                 count = operator.parallelism
                 reason = Reason(f"{topology.name}/{operator.name}", why, {"share_pct": share})
@@ -68,11 +70,18 @@ def equal_in_total(run: Sequence[Cycle]) -> dict[Key, float]:
     """Of each operator, the share of one instance that over the run adds up to what the run allotted to it."""
     allotted_s: dict[Key, float] = defaultdict(float)
     instance_s: dict[Key, float] = defaultdict(float)
-    for cycle in run:
+    for cycle, seconds in zip(run, _held_s(run), strict=True):
         for o in cycle.demand.operators:
-            allotted_s[o.topology, o.operator] += sum(o.shares_pct) * cycle.snapshot.cycle_s
-            instance_s[o.topology, o.operator] += o.parallelism * cycle.snapshot.cycle_s
+            allotted_s[o.topology, o.operator] += sum(o.shares_pct) * seconds
+            instance_s[o.topology, o.operator] += o.parallelism * seconds
     return {key: allotted_s[key] / instance_s[key] for key in allotted_s}
+
+
+def _held_s(run: Sequence[Cycle]) -> list[float]:
+    """How long each cycle's decision held: until the next one. The last is taken when the run ends, so it holds for
+    nothing, unless it is the only one."""
+    decided_s = [cycle.snapshot.at_s for cycle in run]
+    return [b - a for a, b in pairwise(decided_s)] + [run[-1].snapshot.cycle_s if len(run) == 1 else 0.0]
 
 
 def _used(run: Sequence[Cycle]) -> dict[Key, list[float]]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
+from barograph.model.frame import NOTHING
 from barograph.scale.instances import Need
 from barograph.scale.protocol import instance_limit_pct
 from barograph.scale.service import busy_s_per_row
@@ -73,10 +74,11 @@ class Needs:
         parts = parts_of_arrivals(self.frame, topology, operator.name, count, self.phi)
         backlog = backlog_rows(self.frame, topology.name, operator.name, count)
         kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
+        catching_up = backlog * self._catch_up_part(i, arriving, float(backlog.sum()))
         return Need(
             arriving=arriving,
-            rows=arriving * parts + backlog / self.catch_up_cycles,
-            sure_rows=surely * parts + backlog / self.catch_up_cycles,
+            rows=arriving * parts + catching_up,
+            sure_rows=surely * parts + catching_up,
             lasting_rows=arriving * parts + backlog / self.lasting_cycles,
             backlog=float(backlog.sum()),
             kappa_s=kappa_s,
@@ -88,6 +90,18 @@ class Needs:
             low=self.low,
             by_key=may_be_skewed(topology, operator.name),
         )
+
+    def _catch_up_part(self, i: int, arriving: float, backlog: float) -> float:
+        """Which part of its backlog an operator is to execute in the coming cycle.
+
+        A fixed part would be less each cycle, and the last of a backlog would wait for ever: one that is catching up
+        keeps its pace until less than a cycle's rows are left.
+        """
+        part = 1.0 / self.catch_up_cycles
+        if backlog <= max(arriving, NOTHING):
+            return part
+        pace = float(self.frame.column("executed")[-1, i])
+        return max(part, min(1.0, (pace - arriving) / backlog))
 
     def passes_on(self, topology: Topology, operator: Operator, need: Need, degree: int) -> None:
         """Tell what size the operator was given: its children get what it can do then."""

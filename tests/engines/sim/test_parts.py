@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barograph.engines.sim import find, parse_scenario, read_calibration, shipped
 from barograph.engines.sim.calibration import parse_calibration
-from barograph.engines.sim.cpu import speeds
+from barograph.engines.sim.cpu import Pace, pace
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.latency import Times
 from barograph.model import BadInput
@@ -30,7 +32,7 @@ def test_rows_fall_due_when_the_schedule_says(text: str) -> None:
 FAIR = {
     "room for all": ([1.0, 1.0], [0.3, 0.4], [0, 0], [1.0], [1.0, 1.0]),
     "equal parts": ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0, 0, 0], [1.5], [0.5, 0.5, 0.5]),
-    "who wants little gets it": ([1.0, 1.0, 1.0], [0.1, 1.0, 1.0], [0, 0, 0], [1.1], [0.5, 0.5, 0.5]),
+    "one that wants little gets it": ([1.0, 1.0, 1.0], [0.1, 1.0, 1.0], [0, 0, 0], [1.1], [0.5, 0.5, 0.5]),
     "shares bind first": ([0.2, 1.0], [1.0, 1.0], [0, 0], [1.0], [0.2, 0.8]),
     "nodes are apart": ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [0, 0, 1], [1.0, 1.0], [0.5, 0.5, 1.0]),
     "no place, no speed": ([1.0, 1.0], [1.0, 1.0], [0, -1], [1.0], [1.0, 0.0]),
@@ -40,8 +42,50 @@ FAIR = {
 @pytest.mark.parametrize("case", FAIR)
 def test_a_full_node_is_shared_fairly(case: str) -> None:
     limit, wanted, node, capacity, expected = FAIR[case]
-    found = speeds(np.array(limit), np.array(wanted), np.array(node), np.array(capacity), 0.0)
-    assert found == pytest.approx(expected)
+    found = pace(np.array(limit), np.array(wanted), np.array(node), np.array(capacity), 0.0, 0.003)
+    assert found.speed == pytest.approx(expected)
+
+
+def beside(greedy: int, need: float, most: float = 1.0) -> Pace:
+    """One instance that needs so much of a core, on a node of four with neighbours that want all they may use."""
+    limit, wanted = np.array([1.0] + [most] * greedy), np.array([need] + [1.0] * greedy)
+    return pace(limit, wanted, np.zeros(greedy + 1, dtype=np.intp), np.array([4.0]), 0.0, 0.003)
+
+
+def test_the_more_neighbours_want_cpu_the_less_is_left_and_the_longer_a_thread_waits() -> None:
+    assert beside(3, 0.4).wait_s is None  # there is a core for each
+    eight, twelve = beside(8, 0.4), beside(12, 0.4)
+    assert eight.speed[0] == pytest.approx(3.6 / 8)
+    assert eight.wait_s is not None
+    assert eight.wait_s[0] == pytest.approx(0.003 * (8 / 3.6 - 1))
+    assert twelve.speed[0] == pytest.approx(4 / 13)  # less than it needs
+    assert twelve.wait_s is not None
+    assert twelve.wait_s[0] > eight.wait_s[0]
+
+
+def test_limits_that_add_up_to_the_node_protect_from_neighbours() -> None:
+    held = beside(12, 0.4, most=0.3)
+    assert held.speed[0] == 1.0
+    assert held.wait_s is None
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 2), st.integers(-1, 2)), min_size=1, max_size=30),
+    st.lists(st.floats(0.1, 8), min_size=3, max_size=3),
+)
+def test_no_node_gives_more_than_it_has_and_one_with_room_is_as_if_alone(
+    instances: list[tuple[float, float, int]], cores: list[float]
+) -> None:
+    limit, wanted, node = (np.array(x) for x in zip(*instances, strict=True))
+    capacity = np.array(cores)
+    found = pace(limit, wanted, node, capacity, 0.0, 0.003)
+    for n in range(3):
+        here = node == n
+        use = np.minimum(limit, wanted)[here]
+        assert np.minimum(found.speed[here], use).sum() <= max(capacity[n], 0.0) * (1 + 1e-5)
+        if use.sum() <= capacity[n]:
+            assert (found.speed[here] == limit[here]).all()
+            assert found.wait_s is None or not found.wait_s[here].any()
 
 
 def test_complete_times_keep_counts_exact_and_percentiles_close() -> None:
@@ -85,6 +129,12 @@ edges = [{source = "s", target = "k"}]
 WRONG = {
     "duration_s = 10": ("duration_s = 0", "x: duration_s must be above 0"),
     'title = "x"': ('title = "x"\nspeed = 3', "x: unknown field 'speed'"),
+    'name = "x"': ('name = "x"\ncalibration = {speed = 3}', "x: calibration: unknown constant 'speed'"),
+    'title = "x"\n': ('title = "x"\ncalibration = {slice_s = 0}\n', "x: calibration: slice_s must be above 0"),
+    "duration_s = 10\n": (
+        "duration_s = 10\ncalibration = {contention_loss = 2}\n",
+        "x: calibration: contention_loss must be below 1",
+    ),
     "cpu_pct = 100": ('cpu_pct = "much"', "x: nodes[0]: cpu_pct must be a float, not 'much'"),
     "count = 2": ("count = 0", "x: nodes[0]: count must be a whole number of at least 1, not 0"),
     '"constant 5"': (

@@ -54,9 +54,19 @@ def test_traffic_counts_by_where_instances_were_while_rows_were_sent(grain: str)
     moved_s = engine.now_s
     engine.advance(20.0)
     engine.close()
+    assert (far.nodes_min, far.nodes_max) == (1, 2)
     assert far.sent_rows == pytest.approx(100 * engine.now_s, rel=0.02)
     assert far.between_nodes_rows == pytest.approx(100 * moved_s, rel=0.1)
     assert far.between_workers_rows == far.between_nodes_rows
+
+
+@pytest.mark.parametrize("grain", ["rows", "flows"])
+def test_throughput_is_counted_in_rows_at_sinks_and_in_source_rows(grain: str) -> None:
+    text = TWO_NODES.replace('target = "sink"}', 'target = "sink", selectivity = 0.4}')
+    found = rehearse(parse_scenario(text, "two"), "even", grain=grain)
+    assert found.throughput_rows_per_s == pytest.approx(40, rel=0.02)
+    assert found.source_rows_per_s == pytest.approx(100, rel=0.02)
+    assert found.topologies[0].source_rows_per_s == found.source_rows_per_s
 
 
 def test_each_operator_has_a_series_over_the_cycles() -> None:

@@ -1,6 +1,7 @@
 """The simulator's constants, read from one file. Strict: a missing, unknown or negative key is named."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ class Calibration:
     in_flight_s: float
     in_flight_min_rows: float
     contention_loss: float
+    slice_s: float
 
 
 _KEYS = {
@@ -58,7 +60,9 @@ _KEYS = {
     "in_flight_s": "buffer.in_flight_s",
     "in_flight_min_rows": "buffer.in_flight_min_rows",
     "contention_loss": "cpu.contention_loss",
+    "slice_s": "cpu.slice_s",
 }
+CONSTANT_NAMES = frozenset(_KEYS)  # the fields that are one number
 _HOPS = ("same_worker", "same_node", "other_node")
 _HOP_KEYS = ("delay_ms", "send_us", "receive_us")
 _POSITIVE = {"epoch.state_load_mb_per_s", "restart.repartition_mb_per_s", "buffer.in_flight_min_rows"}
@@ -78,6 +82,11 @@ def read_calibration(path: Path | None = None) -> Calibration:
     except OSError as error:
         raise BadInput(f"the calibration {str(path)!r} cannot be read: {error.strerror}") from None
     return parse_figures(text, str(path), shipped) if path.suffix == ".json" else parse_calibration(text, str(path))
+
+
+def with_constants(calibration: Calibration, constants: Mapping[str, float]) -> Calibration:
+    """The calibration with some constants set, by names out of ``CONSTANT_NAMES``."""
+    return replace(calibration, **constants)  # type: ignore[arg-type]  # those names are of numbers
 
 
 def parse_calibration(text: str, where: str) -> Calibration:

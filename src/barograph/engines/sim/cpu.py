@@ -1,8 +1,19 @@
-"""How fast each instance runs: at its share, or, where a node's instances want more than it has, at an equal level.
+"""How fast each instance runs: at its limit, or, where a node's instances want more than it has, at an equal level.
 
-Linux shares a full node out max-min fairly among its threads: who wants less than the level gets what it wants, all
-others get the level.
+Linux gives each runnable thread of a core an equal part, so on a full node an instance runs at a level while it has
+work. That takes from neighbours in two ways:
+
+- CPU: one that needs more than the level falls behind, however much was declared for it. The more threads of a surging
+  neighbour want CPU, the lower the level is.
+- time: one that needs less keeps its rate, but its thread sleeps between rows, and each time it wakes it waits until
+  every runnable thread before it has run for a slice. At a level of L there are 1/L runnable threads for each core, so
+  the wait is slice * (1/L - 1). A thread that always has work does not sleep and so does not wait.
+
+Limits prevent both: as long as the limits on a node add up to no more than it has, it is never full. Not modelled: the
+garbage collector and the network threads of a worker, which compete as well.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +21,11 @@ from numpy.typing import NDArray
 from barograph.engines.sim.layout import Floats, Ints
 
 _ROUNDS = 12
+_LEAST_LEVEL = 1e-3  # cores; a wait is never longer than for so many threads
 
 
 _FORGET_S = 0.7
-_RAMP = 1.25  # who waited for room may find so much more of it next
+_RAMP = 1.25  # an instance that waited for room may find so much more of it next
 
 
 class Appetite:
@@ -39,10 +51,10 @@ class Appetite:
         return found
 
 
-class Pace:
+class ReceivedRate:
     """Rows a second each instance has executed of late, by the time in which it was not idle, as receivers on Spark do.
 
-    So the pace of an instance that waits for room downstream is that of what it waits for. window_s: how much time
+    So the rate of an instance that waits for room downstream is that of what it waits for. window_s: how much time
     counts; what happened before fades out.
     """
 
@@ -63,11 +75,21 @@ class Pace:
         return found
 
 
-def speeds(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss: float) -> Floats:
-    """Cores each instance may use now.
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What instances get of their nodes now. speed: cores of each while it has work.
 
-    limit: its share, in cores. wanted: what it would use, in cores. capacity: cores of each node.
-    loss: what part of a full node's CPU switching costs.
+    wait_s: how long a row that finds its instance asleep waits until the thread runs; None where no node is full.
+    """
+
+    speed: Floats
+    wait_s: Floats | None = None
+
+
+def pace(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss: float, slice_s: float) -> Pace:
+    """limit: the most an instance may use, in cores. wanted: what it would use, in cores. capacity: cores of each node.
+
+    loss: what part of a full node's CPU switching costs. slice_s: how long a thread runs before the next has its turn.
     """
     placed = node_of >= 0
     node = np.where(placed, node_of, 0)
@@ -76,15 +98,15 @@ def speeds(limit: Floats, wanted: Floats, node_of: Ints, capacity: Floats, loss:
     full = total > capacity
     speed: Floats = np.where(placed, limit, 0.0)
     if not full.any():
-        return speed
+        return Pace(speed)
     room = np.where(full, capacity * (1 - loss), np.inf)
     level = _levels(use, node, room, full)
-    found: Floats = np.minimum(speed, level[node])
-    return found
+    before = np.maximum(0.0, 1.0 / np.maximum(level, _LEAST_LEVEL) - 1.0)  # threads that have their turn first
+    return Pace(np.minimum(speed, level[node]), slice_s * before[node])
 
 
 def _levels(use: Floats, node: Ints, room: Floats, full: NDArray[np.bool_]) -> Floats:
-    """The level of each full node: what it has left after those who want less, divided by the rest."""
+    """The level of each full node: what it has left after the instances that want less, divided by the others."""
     level = np.where(full, 0.0, np.inf)
     members = full[node] & (use > 0)
     use, node = use[members], node[members]

@@ -13,9 +13,9 @@ import numpy as np
 from barograph.engines.check import refusals
 from barograph.engines.sim.batches import batches_of
 from barograph.engines.sim.bounds import require_bounds, require_rows
-from barograph.engines.sim.calibration import Calibration, read_calibration
+from barograph.engines.sim.calibration import Calibration, read_calibration, with_constants
 from barograph.engines.sim.changes import Change, after, changes, house, moved, pause_s, warm_up_s
-from barograph.engines.sim.cpu import speeds
+from barograph.engines.sim.cpu import pace
 from barograph.engines.sim.desk import Desk
 from barograph.engines.sim.flows import FlowGrain
 from barograph.engines.sim.grain import Ended, Grain, Tally
@@ -45,7 +45,7 @@ class Simulator:
         self.grain_name = grain or scenario.grain
         require_bounds(scenario, scenario.name)
         require_rows(scenario, self.grain_name, scenario.name)
-        self.calibration = calibration or read_calibration()
+        self.calibration = with_constants(calibration or read_calibration(), scenario.calibration)
         self.seed = seed
         self.now_s = 0.0
         self.version = 0
@@ -171,8 +171,9 @@ class Simulator:
         if not all(reading):  # a source that rests wants no CPU, however much waits there
             idle = np.where(self.layout.is_source, ~np.array(reading)[of], ~np.array(running)[of])
             wanted = np.where(idle, 0.0, wanted)
-        speed = speeds(self._limit, wanted, self.layout.node_of, self._capacity, self.calibration.contention_loss)
-        completed = self.grain.step(self.now_s, to_s, speed, reading, running, self.tally)
+        loss, slice_s = self.calibration.contention_loss, self.calibration.slice_s
+        found = pace(self._limit, wanted, self.layout.node_of, self._capacity, loss, slice_s)
+        completed = self.grain.step(self.now_s, to_s, found, reading, running, self.tally)
         self.ledger.passed(self.now_s, to_s, completed, self.lives, rests)
         self.now_s = to_s
         for t, life in enumerate(self.lives):
@@ -237,6 +238,9 @@ class Simulator:
         for name, change in found.items():
             t = self.number[name]
             life = self.lives[t]
+            if self._fails_rows(mode):
+                life.fail(change, self.now_s + self._pause_s(t, change))
+                continue
             if mode is MigrationMode.BOUNDARY and self.scenario.sync is None:
                 life.keep_for_boundary(change)
                 continue
@@ -258,6 +262,9 @@ class Simulator:
         if any(c.parallelism for c in found.values()):
             slots |= set(self.workers)
         return heard(self.scenario.sync, slots, self._chance)
+
+    def _fails_rows(self, mode: MigrationMode) -> bool:
+        return self.scenario.moves_fail_rows and mode is MigrationMode.WORKER
 
     def _with_neighbours(self, found: dict[str, Change]) -> dict[str, Change]:
         """Executors whose instances change are replaced; who else has an instance there stops with them."""
@@ -312,6 +319,8 @@ class Simulator:
         """The epochs of these topologies end, their changes hold, and they go on."""
         changed = False
         for t, change in committed.items():
+            if self.started and self._fails_rows(change.mode):
+                self.ledger.failed_rows[t] += self.grain.abandon(t, self.now_s)
             self.grain.commit(t)
             self.ledger.committed(t)
             if (mine_batches := self.batches[t]) is not None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from barograph.engines.sim.batches import Batches
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import Appetite, Pace
+from barograph.engines.sim.cpu import Appetite, Pace, ReceivedRate
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout
@@ -46,6 +46,7 @@ class FlowGrain:
         self._sent, self._done = np.zeros(operators), np.zeros(operators)
         self._sent_committed, self._done_committed = np.zeros(operators), np.zeros(operators)
         self._skipped, self._skipped_committed = np.zeros(operators), np.zeros(operators)
+        self._given_up = np.zeros(operators)
         self._waiting, self._read, self._committed = np.zeros(n), np.zeros(n), np.zeros(n)
         self._ended: list[tuple[Ints, Floats, Floats]] = []
         self._n_of = [o.n for o in layout.operators]
@@ -79,7 +80,7 @@ class FlowGrain:
             np.maximum.at(self._burst, level.target, level.burst)
         self._sources(now_s)
         self._arriving = np.zeros(order.size)
-        self._appetite, self._pace = Appetite(order.size), Pace(order.size, self._calibration.in_flight_s)
+        self._appetite, self._received = Appetite(order.size), ReceivedRate(order.size, self._calibration.in_flight_s)
         self._waiting, self._read, self._committed = (
             self._waiting[order],
             self._read[order],
@@ -137,7 +138,7 @@ class FlowGrain:
         self,
         from_s: float,
         to_s: float,
-        speed: Floats,
+        pace: Pace,
         reading: list[bool],
         running: list[bool],
         tally: Tally,
@@ -145,11 +146,12 @@ class FlowGrain:
         dt = to_s - from_s
         order, n = self._order, self._order.size
         runs = np.array(running)[self._topology]
-        speed = np.where(runs, speed[order], 0.0)
+        speed = np.where(runs, pace.speed[order], 0.0)
+        wake = np.zeros(n) if pace.wait_s is None else pace.wait_s[order]
         rate = speed * self._clock / self._unit_s  # rows a second each could do
         able = rate * dt
         waited = self._waiting
-        takes = self._pace.of(rate)
+        takes = self._received.of(rate)
         hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * takes)
         room = np.maximum(0.0, hold - waited + takes * dt)
         arrived, executed = np.zeros(n), np.zeros(n)
@@ -179,7 +181,7 @@ class FlowGrain:
             executed[at] = x
             if level.has_sources:
                 self._read_on(level, x, able[at], from_s, to_s, owed, ages)
-            self._delay(level, x, arrived[at], waited[at], left, rate, takes, hold, ages)
+            self._delay(level, x, arrived[at], waited[at], left, rate, takes, hold, wake, ages)
             waiting[at] = left
             if level.target.size:
                 contribution = level.spread(x)
@@ -238,6 +240,7 @@ class FlowGrain:
         rate: Floats,
         takes: Floats,
         hold: Floats,
+        wake: Floats,
         ages: Floats,
     ) -> None:
         """Turn what came in with its age into what goes out: divide by rows that came, add the time spent here.
@@ -256,7 +259,7 @@ class FlowGrain:
         u = np.minimum(load, 0.98)
         chance = u / (1.0 - u) * 0.5 * (self._burst[at] + self._spread2[at]) * serve
         chance = np.where(source, 0.5 * u * self._spread2[at] * serve, np.minimum(chance, hold[at] * serve))
-        spent = np.maximum(queue, chance) + serve
+        spent = np.maximum(queue, chance + np.where(source, 0.0, wake[at])) + serve
         came = np.where(source, x, arrived)
         with np.errstate(divide="ignore", invalid="ignore"):
             age = np.where(came > 0, ages[:, at] / came, self._last_age(at))
@@ -284,7 +287,7 @@ class FlowGrain:
         place = self._place
         with np.errstate(divide="ignore", invalid="ignore"):
             busy = np.where(able > 0, np.minimum(executed / able, 1.0), 0.0) * dt
-        self._pace.saw(executed, np.where(blocked > 0, dt, busy))  # what is left over waits until the step's end
+        self._received.saw(executed, np.where(blocked > 0, dt, busy))  # what is left over waits until the step's end
         emitted = np.zeros(executed.size)
         for level in self._levels:
             if level.target.size:
@@ -357,6 +360,23 @@ class FlowGrain:
         self._done[operators] = self._done_committed[operators]
         self._skipped[operators] = self._skipped_committed[operators]
 
+    def abandon(self, topology: int, now_s: float) -> float:
+        mine = self._topology == topology
+        self._due_before = self._due(now_s)
+        self._waiting[self._reader] = self._due_before - self._read[self._reader]
+        rows = np.where(mine, self._waiting, 0.0)
+        sources = mine & self._is_source
+        self._read[sources] += rows[sources]
+        self._waiting[mine] = 0.0
+        self._given_up += np.bincount(self._operator, weights=rows, minlength=self._given_up.size)
+        return float((rows * np.array(self._layout.gain)[self._operator]).sum())
+
+    def read_rows(self) -> Floats:
+        read = np.bincount(self._operator, weights=self._read, minlength=self._given_up.size)
+        source = np.array([o.is_source for o in self._layout.operators])
+        found: Floats = np.where(source, read - self._given_up, 0.0)
+        return found
+
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:
         """A source's backlog in a hundred slices, and what is in flight at the age its operator last saw."""
         gain = np.array(self._layout.gain)[self._operator]
@@ -377,7 +397,8 @@ class FlowGrain:
         held = np.bincount(self._operator, weights=self._waiting, minlength=self._done.size)
         read = np.bincount(self._operator, weights=self._read, minlength=self._done.size)
         source = np.array([o.is_source for o in self._layout.operators])
-        missing = np.where(source, np.abs(self._done + self._skipped - read), np.abs(self._sent - self._done - held))
+        ended = self._done + self._given_up
+        missing = np.where(source, np.abs(ended + self._skipped - read), np.abs(self._sent - ended - held))
         scale = np.maximum(1.0, np.maximum(self._sent, self._done))
         late = float(np.abs(self._due(now_s) - self._due_before).sum())
         return float(missing[missing > 1e-6 * scale].sum()) + (late if late > 1e-3 else 0.0)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from barograph.engines.sim.cpu import Pace
 from barograph.engines.sim.latency import Times
 from barograph.engines.sim.layout import Floats, Layout
 
@@ -73,12 +74,12 @@ class Grain(Protocol):
         self,
         from_s: float,
         to_s: float,
-        speed: Floats,
+        pace: Pace,
         reading: list[bool],
         running: list[bool],
         tally: Tally,
     ) -> Floats:
-        """speed: cores of each instance. reading: whether sources read. running: whether anything runs.
+        """pace: what CPU each instance gets. reading: whether sources read. running: whether anything runs.
 
         Answers how many rows reached a sink, by topology.
         """
@@ -114,6 +115,17 @@ class Grain(Protocol):
 
     def fail(self, topology: int, now_s: float) -> None:
         """Everything since the last commit never happened: rows in flight are gone, sources start there again."""
+        ...
+
+    def abandon(self, topology: int, now_s: float) -> float:
+        """Give up rows in flight and rows that are due and not read: sources go on with what falls due from now on.
+
+        Answers how many rows at the sinks those stand for.
+        """
+        ...
+
+    def read_rows(self) -> Floats:
+        """Rows each source operator has read, each once, by the operator's number; rows given up do not count."""
         ...
 
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:

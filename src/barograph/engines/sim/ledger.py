@@ -37,6 +37,7 @@ class Ledger:
         self.open = Ended.empty(topologies, timeout_s)
         self.total = Ended.empty(topologies, timeout_s)
         self.replayed_rows = [0.0] * topologies
+        self.failed_rows = [0.0] * topologies
         self.stopped_s = [0.0] * topologies
         self.starved_s = [0.0] * topologies
         self.stalls = [0] * topologies
@@ -52,6 +53,7 @@ class Ledger:
         self.cpu_used_s = 0.0
         self.memory_mb_s = 0.0
         self.node_s = 0.0
+        self.nodes_min: int | None = None
         self.nodes_max = 0
         self.worker_s = 0.0
         self.workers_max = 0
@@ -72,6 +74,7 @@ class Ledger:
         self.node_s += before.nodes * passed_s
         self.worker_s += before.workers * passed_s
         if passed_s > 0:
+            self.nodes_min = before.nodes if self.nodes_min is None else min(self.nodes_min, before.nodes)
             self.nodes_max = max(self.nodes_max, before.nodes)
             self.workers_max = max(self.workers_max, before.workers)
         self._settled_s, self._held = now_s, held

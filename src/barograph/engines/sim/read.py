@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from barograph.engines.sim.bounds import COST_MS, MOST_KEYS, require_bounds
+from barograph.engines.sim.calibration import CONSTANT_NAMES
 from barograph.engines.sim.chain import chain
 from barograph.engines.sim.fields import MISSING, Fields, parse_toml
 from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Reassign, Scenario, Trigger, Work, Workload
@@ -57,6 +58,8 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
         "grain": top.take("grain", str, "rows"),
         "enforce": top.take("enforce", bool, True),
         "send_thread_s": top.number("send_thread_us", 0.0) / 1e6,
+        "moves_fail_rows": top.take("moves_fail_rows", bool, False),
+        "calibration": _constants(where, top.take("calibration", dict, {})),
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
@@ -81,6 +84,14 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     top.done()
     require_bounds(scenario, where)
     return scenario
+
+
+def _constants(where: str, table: Mapping[str, Any]) -> dict[str, float]:
+    for name, value in table.items():
+        require(name in CONSTANT_NAMES, f"{where}: calibration: unknown constant {name!r}")
+        require_positive(f"{where}: calibration: {name}", value)
+        require(name != "contention_loss" or value < 1, f"{where}: calibration: contention_loss must be below 1")
+    return {name: float(value) for name, value in table.items()}
 
 
 def _nodes(t: Fields) -> list[Node]:

@@ -36,7 +36,9 @@ class TopologyResult:
     from_read_ms: CompleteTime
     completed_rows: float
     throughput_rows_per_s: float
+    source_rows_per_s: float
     late_rows: float
+    failed_rows: float
     replayed_rows: float
     unread_rows: float
     stopped_s: float
@@ -93,14 +95,17 @@ class Result:
     from_read_ms: CompleteTime
     completed_rows: float
     throughput_rows_per_s: float
+    source_rows_per_s: float
     late_rows: float
     lost_rows: float
+    failed_rows: float
     replayed_rows: float
     cpu_reserved_s: float
     cpu_limit_s: float
     cpu_used_s: float
     memory_reserved_mb: float
     nodes_mean: float
+    nodes_min: int
     nodes_max: int
     workers_mean: float
     workers_max: int
@@ -138,7 +143,9 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 CompleteTime.of(read),
                 round(completed, 3),
                 round(completed / now_s, 3),
+                round(completed / _rows_at_sinks(engine, t) / now_s, 3),
                 round(due.late, 3),
+                round(ledger.failed_rows[t], 3),
                 round(ledger.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
                 round(ledger.stopped_s[t], 3),
@@ -156,14 +163,17 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         from_read_ms=CompleteTime.of(all_read),
         completed_rows=round(all_read.count, 3),
         throughput_rows_per_s=round(all_read.count / now_s, 3),
+        source_rows_per_s=round(sum(t.source_rows_per_s for t in topologies), 3),
         late_rows=round(all_due.late, 3),
         lost_rows=round(engine.grain.unaccounted(now_s), 3),
+        failed_rows=round(sum(ledger.failed_rows), 3),
         replayed_rows=round(sum(ledger.replayed_rows), 3),
         cpu_reserved_s=round(ledger.cpu_reserved_s, 3),
         cpu_limit_s=round(ledger.cpu_limit_s, 3),
         cpu_used_s=round(ledger.cpu_used_s, 3),
         memory_reserved_mb=round(ledger.memory_mb_s / now_s, 3),
         nodes_mean=round(ledger.node_s / now_s, 3),
+        nodes_min=ledger.nodes_min or 0,
         nodes_max=ledger.nodes_max,
         workers_mean=round(ledger.worker_s / now_s, 3),
         workers_max=ledger.workers_max,
@@ -200,6 +210,16 @@ def cycle_result(seen: Snapshot, between_nodes_rows: float) -> CycleResult:
         from_read_ms=mean_ms(t.latency_read for t in ended),
         inter_node_rows_per_s=round(between_nodes_rows / seen.cycle_s, 3),
     )
+
+
+def _rows_at_sinks(engine: "Simulator", t: int) -> float:
+    """How many rows at the sinks one row of the topology's sources stands for, on the mean of what they read."""
+    layout = engine.layout
+    mine = [part.index for part in layout.operators if part.topology == t and part.is_source]
+    read = engine.grain.read_rows()[mine]
+    gain = np.array(layout.gain)[mine]
+    weights = read if read.sum() > 0 else np.ones(len(mine))
+    return float(np.average(gain, weights=weights)) or 1.0
 
 
 def _degraded_s(engine: "Simulator", t: int) -> dict[int, int] | None:

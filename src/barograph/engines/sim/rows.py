@@ -15,7 +15,7 @@ import numpy as np
 
 from barograph.engines.sim.batches import Batches
 from barograph.engines.sim.calibration import Calibration
-from barograph.engines.sim.cpu import Appetite, Pace
+from barograph.engines.sim.cpu import Appetite, Pace, ReceivedRate
 from barograph.engines.sim.due import DueTimes
 from barograph.engines.sim.grain import Ended, Tally
 from barograph.engines.sim.layout import Floats, Ints, Layout, OperatorPart
@@ -41,6 +41,7 @@ class _Place:
         self.skipped = self.skipped_committed = 0
         self.sent = self.sent_committed = 0
         self.done = self.done_committed = 0
+        self.given_up = 0
 
     def skip(self, due: Ints) -> None:
         """Rows that fell due up to here are never made."""
@@ -101,7 +102,7 @@ class RowGrain:
             self._unit_s[target.span] += route.receive_s
         self._unit_s += self._send_s
         self._waiting = np.zeros(n)
-        self._appetite, self._pace = Appetite(n), Pace(n, self._calibration.in_flight_s)
+        self._appetite, self._received = Appetite(n), ReceivedRate(n, self._calibration.in_flight_s)
         for o, part in enumerate(layout.operators):
             self._waiting[part.span] = np.bincount(self._places[o].of, minlength=part.n)
 
@@ -110,22 +111,23 @@ class RowGrain:
         fresh = _Place(n, now_s)
         fresh.sent, fresh.sent_committed = old.sent, old.sent_committed
         fresh.done, fresh.done_committed = old.done, old.done_committed
+        fresh.given_up = old.given_up
         return fresh
 
     def step(
         self,
         from_s: float,
         to_s: float,
-        speed: Floats,
+        pace: Pace,
         reading: list[bool],
         running: list[bool],
         tally: Tally,
     ) -> Floats:
         layout, dt = self._layout, to_s - from_s
-        rate = speed * layout.clock
+        rate = pace.speed * layout.clock
         served = rate / self._unit_s  # rows a second each could do
         executed, spent_s = tally.executed.copy(), tally.busy_s + tally.blocked_s
-        takes = self._pace.of(served)
+        takes = self._received.of(served)
         hold = np.maximum(self._calibration.in_flight_min_rows, self._calibration.in_flight_s * takes)
         room = hold - self._waiting + takes * dt
         arrived = np.zeros(len(layout.instances))
@@ -148,10 +150,10 @@ class RowGrain:
                 rows, of = self._fresh(part, place, served[part.span] * dt)
             else:
                 rows, of = np.empty((4, 0)), np.empty(0, dtype=np.intp)
-            self._serve(part, place, rows, of, (from_s, to_s), speed, rate, room, arrived, passed, tally)
+            self._serve(part, place, rows, of, (from_s, to_s), pace, rate, room, arrived, passed, tally)
         tally.arrived += arrived
         self._appetite.saw(arrived, passed, dt)
-        self._pace.saw(tally.executed - executed, tally.busy_s + tally.blocked_s - spent_s)
+        self._received.saw(tally.executed - executed, tally.busy_s + tally.blocked_s - spent_s)
         if self._threads is not None:
             self._threads.sent(self._left_worker, dt)
         for o, part in enumerate(layout.operators):
@@ -220,7 +222,7 @@ class RowGrain:
         rows: Floats,
         of: Ints,
         span_s: tuple[float, float],
-        speed: Floats,
+        pace: Pace,
         rate: Floats,
         room: Floats,
         arrived: Floats,
@@ -228,6 +230,7 @@ class RowGrain:
         tally: Tally,
     ) -> None:
         from_s, to_s = span_s
+        speed = pace.speed
         free_before = place.free_s
         if of.size == 0:
             busy = np.minimum(np.maximum(free_before - from_s, 0.0), to_s - from_s)
@@ -238,7 +241,8 @@ class RowGrain:
                 place.rows, place.of = rows, of
             return
         service = (rows[_WORK] + self._send_s[part.span][of]) / rate[part.span][of]
-        begin = np.maximum(rows[_ARRIVE], np.maximum(free_before, from_s)[of]) - from_s
+        awake = rows[_ARRIVE] if pace.wait_s is None else rows[_ARRIVE] + pace.wait_s[part.span][of]
+        begin = np.maximum(awake, np.maximum(free_before, from_s)[of]) - from_s
         total = np.cumsum(service)
         before = total - service
         apart = of * (total[-1] + begin.max() - begin.min() + 1.0)
@@ -374,6 +378,27 @@ class RowGrain:
                 self._routes[e].fail()
             self._waiting[part.span] = place.seen - place.read if part.is_source else 0.0
 
+    def abandon(self, topology: int, now_s: float) -> float:
+        failed = 0.0
+        for part in self._parts(topology):
+            place = self._places[part.index]
+            if part.is_source:
+                place.seen = self._due[part.index].rows_due(now_s)
+                rows = int((place.seen - place.read).sum())
+                place.read = place.seen.copy()
+            else:
+                rows = place.waiting()
+                place.rows, place.of, place.inbox = np.empty((4, 0)), np.empty(0, dtype=np.intp), []
+            place.given_up += rows
+            failed += rows * self._layout.gain[part.index]
+            self._waiting[part.span] = 0.0
+        return failed
+
+    def read_rows(self) -> Floats:
+        sources = [o.is_source for o in self._layout.operators]
+        read = [float(p.read.sum() - p.given_up) if s else 0.0 for p, s in zip(self._places, sources, strict=True)]
+        return np.array(read)
+
     def unfinished(self, topology: int, now_s: float) -> tuple[Floats, Floats]:
         ages, weights = [np.empty(0)], [np.empty(0)]
         for part in self._parts(topology):
@@ -404,9 +429,10 @@ class RowGrain:
             place = self._places[part.index]
             if part.is_source:
                 due = self._due[part.index].rows_due(now_s)
-                missing += int(np.abs(due - place.seen).sum()) + abs(place.done + place.skipped - int(place.read.sum()))
+                ended = place.done + place.given_up + place.skipped
+                missing += int(np.abs(due - place.seen).sum()) + abs(ended - int(place.read.sum()))
             else:
-                missing += abs(place.sent - place.done - place.waiting())
+                missing += abs(place.sent - place.done - place.given_up - place.waiting())
         return float(missing)
 
 

@@ -145,6 +145,9 @@ class Scenario:
     """step_s: how finely time is cut. enforce: whether shares of a plan bind (interference is seen without).
 
     send_thread_s: the time of a row in the one thread that sends for a worker; 0 where instances send for themselves.
+    calibration: constants of the simulator that differ on the system simulated, by their names in ``Calibration``.
+    moves_fail_rows: whether a move that replaces workers begins at once and fails rows, as Storm's moves do: those in
+    flight, and those that fall due in it.
     sync: the cycles in which nodes and workers ask for a new placement; None: it is pushed to them.
     notes: what was odd in the recorded cluster it was made from, and how that is treated.
     """
@@ -162,6 +165,8 @@ class Scenario:
     step_s: float = 0.25
     enforce: bool = True
     send_thread_s: float = 0.0
+    calibration: Mapping[str, float] = field(default_factory=dict)
+    moves_fail_rows: bool = False
     losses: tuple[Loss, ...] = ()
     reassign: Reassign | None = None
     sync: Sync | None = None
