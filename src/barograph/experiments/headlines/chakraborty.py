@@ -107,9 +107,9 @@ def _row_time(results: Results) -> Iterator[Headline]:
         sps_s, stated_s = _t_t(results[f"SPS {r1}"]), T_T_S["SPS"][k]
         more = (
             f"rows queue for as long as {_HIGH_ROWS_S:.1f} rows/s are more than TP1 can do, so T_T hangs on a small "
-            f"difference: {_able_rows_s(stated_s, r1):.1f} rows/s in the thesis, {_able_rows_s(sps_s, r1):.1f} here. Two "
-            f"instances on a node do 1.3 times the work of one here; reckoned from T_T of figure 35 they did {threads} "
-            "times at 40, 53.3 and 80 rows/s in the thesis"
+            f"difference: {_able_rows_s(stated_s, r1):.1f} rows/s in the thesis, {_able_rows_s(sps_s, r1):.1f} here. "
+            f"Two instances on a node do 1.3 times the work of one here; reckoned from T_T of figure 35 they did "
+            f"{threads} times at 40, 53.3 and 80 rows/s in the thesis"
         )
         what = f"use case 2, SPS: T_T of TP1, r1 = {r1}"
         yield within_factor(what, stated_s, sps_s, "s", factor=T_T_FACTOR, because=more)
@@ -117,15 +117,16 @@ def _row_time(results: Results) -> Iterator[Headline]:
         stated_s, storm, ours = T_T_S["DPS"][k], results[f"{STORM} {r1}"], results[f"DPS {r1}"]
         storm_s, ours_s, change_s = _t_t(storm), _t_t(ours), _priority(ours).overhead_mean_s
         few = (
-            f"of the thesis's {stated_s} s its own overhead, {O_S[k]} s for each of the {100 * r1:.0f} % of rows at the "
-            f"high rate, is {r1 * O_S[k]:.1f} s and leaves {stated_s - r1 * O_S[k]:.1f} s for the queue; the queue "
+            f"of the thesis's {stated_s} s its own overhead, {O_S[k]} s for each of the {100 * r1:.0f} % of rows at "
+            f"the high rate, is {r1 * O_S[k]:.1f} s and leaves {stated_s - r1 * O_S[k]:.1f} s for the queue; the queue "
             f"alone is {ours_s:.1f} s here"
         )
         what = f"use case 2, {STORM}: T_T of TP1, r1 = {r1}"
         yield within_factor(what, stated_s, storm_s, "s", factor=T_T_FACTOR, because=few)
         quick = (
-            f"a change takes {change_s:.1f} s as measured on Spark, {O_S[k]} s in Storm, and every row of the high rate "
-            f"waits for it: {r1 * (O_S[k] - change_s):.1f} s less on average; moved as by Storm it is {storm_s:.1f} s"
+            f"a change takes {change_s:.1f} s as measured on Spark, {O_S[k]} s in Storm, and every row of the high "
+            f"rate waits for it: {r1 * (O_S[k] - change_s):.1f} s less on average; moved as by Storm "
+            f"it is {storm_s:.1f} s"
         )
         what = f"use case 2, DPS: T_T of TP1, r1 = {r1}"
         yield within_factor(what, stated_s, ours_s, "s", factor=T_T_FACTOR, because=quick)
@@ -151,8 +152,8 @@ def _overhead(results: Results) -> Iterator[Headline]:
     planned_s = max(c.overhead_s - c.drain_s for c in changes)
     told = f"at most {most_s:.1f} s, of which {planned_s:.1f} s from drained to resumed"
     slow = (
-        f"a row takes {_ROW_S:.2f} s, and {2 * _ROW_S / 1.3:.2f} s with two instances on a node: the few that are in flight when the trigger turns "
-        f"take {max(c.drain_s for c in changes):.1f} s to end, and O counts them"
+        f"a row takes {_ROW_S:.2f} s, and {2 * _ROW_S / 1.3:.2f} s with two instances on a node: the few that are "
+        f"in flight when the trigger turns take {max(c.drain_s for c in changes):.1f} s to end, and O counts them"
     )
     yield holds("use case 2, DPS: O of each change", "40 to 72 s; ours under 1 s", told, most_s < 1.0, because=slow)
     yield holds("use case 2, DPS: from drained to resumed", "under 1 s", f"at most {planned_s:.2f} s", planned_s < 1.0)
@@ -161,9 +162,9 @@ def _overhead(results: Results) -> Iterator[Headline]:
 def _share_of_time(results: Results) -> Iterator[Headline]:
     sps = [_t_t(results[f"SPS {r1}"]) for r1 in R1]
     other = (
-        "T_T of SPS in the thesis is 7.9, 46.8 and 119.0 s, which goes with the square of r1, as it must for a share of "
-        f"rows ({sps[0]:.1f}, {sps[1]:.1f} and {sps[2]:.1f} s above); as a share of time r1 = 0.5 has two thirds of the "
-        "rows at the high rate"
+        "T_T of SPS in the thesis is 7.9, 46.8 and 119.0 s, which goes with the square of r1, as it must for a share "
+        f"of rows ({sps[0]:.1f}, {sps[1]:.1f} and {sps[2]:.1f} s above); as a share of time r1 = 0.5 has two thirds of "
+        "the rows at the high rate"
     )
     for policy, stated_s in (("SPS", 46.799), ("DPS", 39.261)):
         ours_s = _t_t(results[f"{policy}, share of time"])
