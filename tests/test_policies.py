@@ -38,7 +38,16 @@ def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:
 
 PAPERS: dict[str, dict[str, object]] = {
     "liu": {"theta_pct": 20.0, "phi": 5, "cycle_s": 10.0},
-    "autoscale": {"window_s": 60.0, "theta_min": 0.3, "theta_max": 0.8, "combine": "max"},
+    "autoscale": {
+        "window_s": 60.0,
+        "samples_ahead": 1,
+        "theta_min": 0.3,
+        "theta_max": 0.8,
+        "combine": "max",
+        "one_per_worker": True,
+        "mode": "worker",
+    },
+    "r-storm": {"one_per_worker": False, "anew_on_rescale": False},
     "offline": {"alpha": 0.0, "beta": 0.5},
     "online": {"alpha": 0.0},
     "t-storm": {"gamma": 1.0},

@@ -69,7 +69,7 @@ _ALL = (
         "autoscale",
         "Kombi et al.",
         "preventive parallelism by local and global activity; placed by r-storm, one of an operator in a worker",
-        NextWindow(),
+        NextWindow(samples_ahead=1),
         Parallelism(),
         Shared(),
         RStorm(one_per_worker=True, anew_on_rescale=True),

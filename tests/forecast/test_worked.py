@@ -87,6 +87,13 @@ def test_next_window_worked(case: str) -> None:
     assert found.rising == (case == "rising")
 
 
+def test_autoscale_moves_on_by_one_sample_however_long_changes_take() -> None:
+    rising = line([100.0, 110.0, 120.0, 130.0, 140.0, 150.0])
+    far, one = (forecast_by(f, rising, "s", horizon_cycles=6) for f in (NextWindow(), NextWindow(samples_ahead=1)))
+    assert far.arrived * 6 == pytest.approx(1110)
+    assert one.arrived * 6 == pytest.approx(810)
+
+
 def uneven(rate_at: Callable[[float], float], lengths_s: list[float]) -> list[Snapshot]:
     """Cycles of these lengths, each with the rows that a rate brings whose mean over a cycle is that of its middle."""
     topology, found, at_s = chain(Operator("s", 1, source=True)), list[Snapshot](), 0.0

@@ -216,7 +216,7 @@ def test_an_overload_is_counted_anew_after_a_change_and_after_a_pause() -> None:
 
 
 def test_a_full_node_counts_as_at_its_bound_though_some_of_it_is_lost_to_switching() -> None:
-    full = dict.fromkeys(("s0", "b1"), 47.5)
+    full = dict.fromkeys(("s0", "b1"), 45.0)
     *before, now = overloaded([(10, 10), (20, 10)], full)
     assert overloaded_nodes([remembered(s) for s in before], now, 100, 20) == ("n1",)
 

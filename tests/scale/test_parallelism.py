@@ -257,3 +257,5 @@ def test_cpu_is_reckoned_with_but_not_enforced() -> None:
     found = Parallelism()([], now, NextWindow()([], now, 1))
     assert found == Demand(found.operators, enforced=False)
     assert found.operators[0].shares_pct == (30, 30)
+    undeclared = seen(chain(Operator("s", 2, source=True)), {"s": work(10)})
+    assert not Parallelism()([], undeclared, NextWindow()([], undeclared, 1)).reserved  # an estimate sets nothing aside

@@ -19,9 +19,13 @@ from barograph.model import Frame, Lines
 
 @dataclass(frozen=True)
 class NextWindow(ByFrame):
-    """window_s: longer than the largest stateful window of the topology. The horizon is how many samples it moves."""
+    """window_s: longer than the largest stateful window of the topology.
+
+    samples_ahead: by how many samples the window moves on, 1 in the paper; None: by as many as the horizon has cycles.
+    """
 
     window_s: float = 60.0
+    samples_ahead: int | None = None
     name: ClassVar[str] = "autoscale"
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:
@@ -29,16 +33,17 @@ class NextWindow(ByFrame):
         length_s, middle_s = frame.cycle_s[-samples:], frame.middle_s[-samples:]
         rates = frame.column("arrived")[-samples:] / length_s[:, None]
         line = Lines.through(rates, frame.seen[-samples:], middle_s, length_s)
+        ahead = horizon_cycles if self.samples_ahead is None else self.samples_ahead
         sample_s = float(np.median(length_s))  # the coming one will be as long as most are
         received = np.zeros(len(frame.keys))
         for middle, length in zip(middle_s.tolist(), length_s.tolist(), strict=True):
-            received += np.maximum(line.at(middle + horizon_cycles * sample_s), 0.0) * length
+            received += np.maximum(line.at(middle + ahead * sample_s), 0.0) * length
         pending = np.maximum(frame.column("pending")[-1], 0.0)
         of_a_cycle = float(frame.cycle_s[-1] / length_s.sum())
         return Estimate(
             received * of_a_cycle,
             (received + pending) * of_a_cycle,
             line.rising,
-            f"the line through its last {samples} cycles, moved on by {horizon_cycles}",
+            f"the line through its last {samples} cycles, moved on by {ahead}",
             {"received_in_window": received, "pending_rows": pending, "slope_rows_per_cycle": line.slope * sample_s**2},
         )

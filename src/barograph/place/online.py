@@ -21,7 +21,7 @@ from barograph.place.measure import traffic_of
 from barograph.place.period import COMPUTED_AT, last_computed_s, waiting
 from barograph.place.wanted import kept_as_is, measured
 
-FULL_PCT = 95.0  # no node gives its instances more: the rest goes to switching between threads
+FULL_PCT = 90.0  # a full node gives its instances no more: the rest goes to switching between threads
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,11 @@ def reckoned_pct(
     return tuple(seen.tolist())
 
 
+def all_declared(now: Snapshot) -> bool:
+    """Whether every operator's CPU is declared, so that what is reckoned with is set aside and not just estimated."""
+    return all(o.cpu_pct is not None for t in now.topologies for o in t.operators)
+
+
 @dataclass(frozen=True)
 class Measured:
     """averaged_cycles: over how many use is averaged. declared_first: whether a declared share goes before it."""

@@ -14,7 +14,7 @@ from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDe
 from barograph.model.frame import LOOKBACK_CYCLES
 from barograph.scale.activity import Activity, Thresholds, new_degree
 from barograph.scale.estimates import Estimates, feeding, own, with_backlog
-from barograph.scale.measured import reckoned_pct
+from barograph.scale.measured import all_declared, reckoned_pct
 from barograph.scale.protocol import bounded
 from barograph.scale.rest import since_change
 
@@ -68,7 +68,7 @@ class Parallelism:
                 topology_name, operator_name, degrees[i], shares, shares, wanted, why
             )
         order = [(t.name, o.name) for t in now.topologies for o in t.operators]
-        return Demand(tuple(found[key] for key in order), enforced=False)
+        return Demand(tuple(found[key] for key in order), enforced=False, reserved=all_declared(now))
 
     def _resting(self, history: Sequence[Cycle], now: Snapshot, frame: Frame, topology: str) -> str:
         """Why the topology makes no decision now; empty where it may."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
 from barograph.model.frame import NOTHING
-from barograph.scale.measured import reckoned_pct
+from barograph.scale.measured import all_declared, reckoned_pct
 from barograph.scale.protocol import bounded, ceil
 from barograph.scale.rest import since_change
 
@@ -67,7 +67,8 @@ class TrueRate:
                 resting[topology],
                 whole_window[topology],
             )
-        return Demand(tuple(found[t.name, o.name] for t in now.topologies for o in t.operators), enforced=False)
+        order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
+        return Demand(tuple(order), enforced=False, reserved=all_declared(now))
 
     def _demand(
         self,

@@ -17,10 +17,10 @@ def short(scenario: str, policy: str, seconds: float) -> Result:
 
 
 def test_a_sudden_peak_is_answered() -> None:
-    """80 rows a second from 480 s on: one sink does 12.5 of them, so without an answer 10,800 would wait at 640 s."""
-    autoscale = short("5-step/conf-min", "autoscale", 640.0)
+    """80 rows a second from 480 s on: one sink does 12.5 of them, so without an answer 16,200 would wait at 720 s."""
+    autoscale = short("5-step/conf-min", "autoscale", 720.0)
     assert autoscale.operators["5-step/sink"].instances[-1] == 8
-    assert autoscale.topologies[0].unread_rows < 0.5 * 10_800
+    assert autoscale.topologies[0].unread_rows < 0.5 * 16_200
 
 
 def test_an_experts_degrees_are_given_up_while_the_rate_is_low_and_all_gathers_on_one_machine() -> None:
