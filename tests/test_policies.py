@@ -28,6 +28,7 @@ def test_every_policy_that_was_ordered_is_there() -> None:
 def test_only_liu_wants_two_workers_on_a_node() -> None:
     wanted = {name: policy.workers_per_node for name, policy in POLICIES.items()}
     assert {name: n for name, n in wanted.items() if n != 1} == {"liu": 2, "spark": None}
+    assert named("liu").migrator == Migrate(MigrationMode.WORKER)  # a move restarts the workers concerned
 
 
 def test_a_name_nobody_has_is_refused_with_those_there_are() -> None:

@@ -61,6 +61,17 @@ def test_the_table_says_where_it_is_uncalibrated(
     assert "uncalibrated" in capsys.readouterr().out
 
 
+def test_a_run_with_a_trigger_shows_what_changes_of_level_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "watched.toml"
+    file.write_text(SHORT.replace('name = "t"', 'name = "t"\ntrigger = {above_rows_s = 200}'))
+    assert main(["sim", str(file), "--policy", "dps"]) == 0
+    shown = capsys.readouterr().out
+    assert "T_T, s             level 1 " in shown and "O, s               1 changes, mean " in shown
+    assert "T_E" not in shown, "no batch is an event"
+
+
 def test_the_list_names_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sim", "--list"]) == 0
     out = capsys.readouterr().out

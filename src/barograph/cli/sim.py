@@ -22,7 +22,7 @@ from pathlib import Path
 
 from barograph.cli.notes import block
 from barograph.cli.options import parse_options
-from barograph.engines.sim import Result, find, read_calibration, shipped
+from barograph.engines.sim import PriorityResult, Result, find, read_calibration, shipped
 from barograph.model import BadInput
 from barograph.model.checks import require
 from barograph.policies import DEFAULT
@@ -98,6 +98,7 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
         ("CPU used, s", f"{found.cpu_used_s:,.0f}"),
         ("nodes", f"mean {found.nodes_mean:.2f}  min {found.nodes_min}  max {found.nodes_max}"),
         ("moves", f"{found.moves} in {found.reconfigurations} reconfigurations"),
+        *_priority(found.priority),
         ("decisions", f"{found.decisions}, {found.refused} refused"),
         ("simulated", f"{found.simulated_s:,.0f} s in {wall_s:.1f} s, {speed:,.0f} times real time"),
         ("trace", found.trace_sha256[:16]),
@@ -111,6 +112,16 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
             print(f"  {t.name:<18} {_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s")
     if found.lost_rows:
         print("rows were lost: that is a fault of the simulator", file=sys.stderr)
+
+
+def _priority(found: PriorityResult | None) -> list[tuple[str, str]]:
+    """Chakraborty's three figures, where a topology has a trigger."""
+    if found is None:
+        return []
+    t_t = ", ".join(f"level {level} {seconds:,.3f}" for level, seconds in found.row_time_s.items())
+    changes = f"{len(found.overheads)} changes, mean {found.overhead_mean_s:.2f}"
+    t_e = [] if found.event_latency_s is None else [("T_E, s", f"{found.event_latency_s:,.2f}")]
+    return [*t_e, ("T_T, s", t_t), ("O, s", changes)]
 
 
 def _degraded(seconds: Mapping[int, int] | None) -> str:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from tests.headlines import require_headlines
 
 from barograph.engines.sim import Result, find
-from barograph.experiments.headlines.headline import check
 from barograph.experiments.headlines.kombi import PAPER
 from barograph.rehearsal import rehearse
 
@@ -54,9 +54,4 @@ STRICT = (
 
 @pytest.mark.slow
 def test_every_headline_is_met_or_has_a_cause() -> None:
-    found = check(PAPER)
-    assert [h for h in found if not h.excused] == []
-    for words in STRICT:
-        named = [h for h in found if words in h.what]
-        assert named, words
-        assert [h for h in named if not h.met] == [], words
+    require_headlines(PAPER, STRICT)

@@ -143,7 +143,10 @@ def _peaks(results: Results) -> Iterator[Headline]:
 
 
 def _advertising_min(results: Results) -> Iterator[Headline]:
-    """ConfMin: "overheads induced by AUTOSCALE to 12% in comparison to actual needs", which Storm's degrees meet."""
+    """ConfMin: "overheads induced by AUTOSCALE to 12% in comparison to actual needs", which Storm's degrees meet.
+
+    Latencies are the scenario's own: the slowest operator is 80 % busy at the high rate, as busy as theta_max allows.
+    """
     storm, autoscale = results["advertising conf-min storm"], results["advertising conf-min autoscale"]
     what = "advertising ConfMin, Storm: late rows"
     yield holds(what, "none: it is not congested", f"{storm.late_rows:,.0f}", storm.late_rows == 0)
@@ -160,7 +163,12 @@ def _advertising_min(results: Results) -> Iterator[Headline]:
 
 
 def _advertising_expert(results: Results) -> Iterator[Headline]:
-    """ConfExpt: "all treatments to be collected on a single supervisor", "using 50% less resources"."""
+    """ConfExpt: "all treatments to be collected on a single supervisor", "using 50% less resources".
+
+    The paper gives no loads of these operators. Those of the scenario declare 390 % of CPU at the expert's degrees and
+    190 % at minimal ones, so 51 % is the most that could be saved, and one machine holds the latter. What is tested is
+    therefore that AUTOSCALE gets there and stays there, not that the number is what it is.
+    """
     storm, autoscale = results["advertising conf-expt storm"], results["advertising conf-expt autoscale"]
     saved = _saved(storm, autoscale)
     least_mb = results["advertising conf-min storm"].memory_reserved_mb

@@ -10,12 +10,16 @@ nodes R-Storm gives the first eight of the twelve instances, so that they do 1.5
 
 Complete time is from the moment a source reads a row (``from_read_ms``): the paper's is "from its arrival at spout",
 and Storm counts it from the spout's emission; what waits in Kafka is not in it. Throughput is in source rows, as per
-cent of what was offered: one row stands for several of the paper's. The throughput of the scheme and of R-Storm(30)
-under regular load is not judged, since costs and the length of a move were chosen by it.
+cent of what was offered: one row stands for several of the paper's.
+
+What the paper does not state was chosen with its tables in view, so not every agreement is evidence. The throughput of
+the scheme and of R-Storm(30) under regular load is not judged, since the length of a move and the costs were chosen by
+it. Lines in ``CHOSEN`` are judged, and say what they follow from. The surge beside A was made large enough to be seen,
+and declared shares of 10 % at least keep avg's sources from holding back what it has to show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +86,13 @@ TABLES = (
         {SCHEME: 545_530, AVG: 497_897, MAX: 530_859, EQUAL: 530_330},
     ),
 )
+QUEUES = "follows from how much the queues may hold"
+CHOSEN = {
+    ("regular", R30): QUEUES,
+    ("random", R30): QUEUES,
+    ("HTTP", AVG): QUEUES,
+    ("regular", R70): "follows from how close the peak was set to what 70 % can do",
+}
 _FREE, _HELD = "A, R-Storm", "A, limits"
 _DECLARED = {f"R-Storm unheld ({pct})": pct for pct in (30, 70)}
 
@@ -107,7 +118,9 @@ def _table(table: Table, results: Results) -> Iterator[Headline]:
     ours_ms = {name: result.from_read_ms.mean for name, result in mine.items()}
     for name, stated in table.complete_ms.items():
         why = _cause(table, name, mine)
-        yield within_factor(f"{table.load}, {name}: complete time", stated, ours_ms[name], because=why)
+        line = within_factor(f"{table.load}, {name}: complete time", stated, ours_ms[name], because=why)
+        chosen = CHOSEN.get((table.load, name))
+        yield line if chosen is None else replace(line, ours=f"{line.ours} ({chosen})")
     stated_order = sorted(table.complete_ms, key=table.complete_ms.__getitem__)
     papers = {name: ours_ms[name] for name in table.complete_ms}
     why = _cause(table, SCHEME, mine)
@@ -194,7 +207,7 @@ def _ours(table: Table, mine: Results) -> Headline:
 
 
 def _dearer(best: str, than: Result, ours: Result) -> str:
-    """Why ours is slower, or on more nodes, where it reserves less CPU; otherwise there is no cause."""
+    """Why ours is a little slower, or on a few more nodes, where it reserves less CPU; otherwise there is no cause."""
     slower, nodes, cpu = (
         b / a
         for a, b in (
