@@ -43,7 +43,6 @@ class Adaptive:
     phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares are to clear a backlog.
     lasting_cycles: which the present instances may take to clear it before more are wanted.
     utilisation: part of its share an instance is meant to use; the rest is headroom that other topologies cannot take.
-    alone: the same for a topology that is alone and may borrow (lend) what its nodes have left: it needs less headroom.
     patience_cycles: how long a stateful operator must want more instances. low, low_cycles: below which load, and for
     how long, before an operator gives up instances. rest_cycles: between two changes of a topology's parallelism.
     margin: of the forecast's usual error.
@@ -57,7 +56,6 @@ class Adaptive:
     catch_up_cycles: float = 5.0
     lasting_cycles: float = 20.0
     utilisation: float = 0.75
-    alone: float = 0.9
     patience_cycles: int = 3
     low: float = 0.15
     low_cycles: int = 60
@@ -100,14 +98,14 @@ class Adaptive:
             return _Sized(unknown, np.zeros(unknown.parallelism))
         degree, wanted, why = growth.decide(topology, operator, need)
         r_pct, sure_pct = (np.minimum(_over(degree, values), need.limit_pct) for values in (need.r_pct, need.sure_pct))
-        coarse, aim = self._theta_pct(now), self._aim(now)
+        coarse = self._theta_pct(now)
         known = before is not None and len(before.held_pct) == degree
         held_before = before.held_pct if before is not None and known else (None,) * degree
         held = tuple(
             hold(r, h, self._theta_of(h or r, coarse)) for r, h in zip(r_pct.tolist(), held_before, strict=True)
         )
         shares = tuple(
-            _share_pct(h, sure, self._theta_of(h, coarse), aim, need.limit_pct)
+            _share_pct(h, sure, self._theta_of(h, coarse), self.utilisation, need.limit_pct)
             for h, sure in zip(held, sure_pct.tolist(), strict=True)
         )
         numbers = {
@@ -122,10 +120,6 @@ class Adaptive:
         }
         reason = Reason(f"{topology}/{operator.name}", why, numbers)
         return _Sized(OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason), r_pct)
-
-    def _aim(self, now: Snapshot) -> float:
-        """Which part of its share an instance is meant to use."""
-        return self.alone if self.lend and len(now.topologies) == 1 else self.utilisation
 
     def _theta_pct(self, now: Snapshot) -> float:
         if self.theta_pct is not None:
