@@ -47,7 +47,6 @@ STRICT = (
     "rows completed, AUTOSCALE / Storm",
     "if a spout that stands still makes no rows",
     "rows and latency",
-    "CPU reserved",
     "rows lost",
 )
 

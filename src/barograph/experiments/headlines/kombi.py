@@ -197,7 +197,15 @@ def _ours(results: Results) -> Iterator[Headline]:
         yield holds(f"ours, {stream}: rows and latency", stated, told, met)
         told, stated = (f"{r.cpu_reserved_s:,.0f} core-s" for r in (ours, theirs))
         frugal = ours.cpu_reserved_s <= theirs.cpu_reserved_s
-        yield holds(f"ours, {stream}: CPU reserved", f"at most {stated}", told, frugal)
+        used, given = ours.cpu_used_s, ours.cpu_reserved_s
+        headroom = (
+            f"ours guarantees {given / used:.2f} times the {used:,.0f} core-s it uses, so that no row is late; "
+            f"AUTOSCALE declares {theirs.cpu_reserved_s / theirs.cpu_used_s:.2f} times what it uses, and "
+            f"{theirs.late_rows:,.0f} rows are"
+        )
+        within_a_tenth = given <= 1.1 * theirs.cpu_reserved_s and not ours.late_rows
+        because = headroom if within_a_tenth else ""
+        yield holds(f"ours, {stream}: CPU reserved", f"at most {stated}", told, frugal, because=because)
         told, stated = (f"{r.nodes_mean:.2f} nodes" for r in (ours, theirs))
         because = (
             "AUTOSCALE fills machines with what is declared until sinks that catch up are short of CPU, and has rows "
