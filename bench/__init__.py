@@ -1,1 +1,1 @@
-"""What backs each performance claim: ``make bench ONLY=name``. JSON on stdout, exit 1 when a bar is missed."""
+"""Benchmarks behind each performance claim: ``make bench ONLY=name``. JSON on stdout, exit 1 if a bar is missed."""

@@ -23,10 +23,10 @@ def main() -> int:
 
 
 def _end_on_sigterm() -> None:
-    """As with ctrl-c: what a bench has started ends with it.
+    """Exit as on ctrl-c, so that everything the bench has started is stopped.
 
-    Processes that a bench forks inherit the handler. There it must not raise: a pool takes what a run raises for the
-    run's result, and its process lives on.
+    Processes that a bench forks inherit the handler. There it must not raise: a pool would take the exception for
+    the result of the run, and its process would go on.
     """
     bench_pid = os.getpid()
 

@@ -1,7 +1,7 @@
 """The five columns of the papers' comparison, one after the other: the same load under each policy on real Spark.
 
-Each is a process of its own, ``barograph run`` as a user calls it. adaptive does not lend here, so that its shares are
-limits like everybody's and what is reserved for it is all it can use. Each policy moves in its own way.
+Each runs in its own process, ``barograph run`` as a user calls it. adaptive does not lend here, so that its shares are
+limits as in the other policies and it can use no more than it reserves. Each policy uses its own way to move.
 """
 
 import json
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench._figures import Bar
+from bench._figures import Bar, say
 
-# An epoch is as long as Spark's own default, for everybody.
+# Epochs have Spark's default length, for all policies.
 CYCLE_S, THETA_PCT, EPOCH_S, NODE_CPU, NODES = 2.0, 2.0, 300.0, 0.6, 3
-WORDS_PER_LINE, DRAIN_S = 8, 120.0  # a row that is still unread after the drain is late by any measure
+WORDS_PER_LINE, DRAIN_S = 8, 120.0  # rows that are still unread after the drain count as late
 PARALLELISM = {"source": 2, "split": 2, "count": 3}
-# CPU that the papers' operators cost, so that shares of a core are what decides and not Spark's own threads.
-TOIL_US = {"split": 300, "count": 40}
+# CPU cost of the papers' operators, so that CPU shares decide the result and not Spark's own threads.
+BUSY_US = {"split": 300, "count": 40}
 LIKE = "adaptive"
 OPTIONS: dict[str, tuple[str, ...]] = {
     "adaptive": ("--option", "lend=false", "--theta", f"{THETA_PCT:g}"),
@@ -37,8 +37,8 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One run. None is unknown. late_rows: with those of lines that were still unread when the drain was given up, and
-    which complete times do not have. exact: every row that was read was counted once."""
+    """One run. None is unknown. late_rows: includes rows of lines that were still unread when the drain ended; complete
+    times do not include them. exact: every row that was read was counted once."""
 
     policy: str
     late_rows: int
@@ -72,13 +72,13 @@ def columns(load: str, seconds: float, folder: Path) -> dict[str, Column]:
 
 
 def one(policy: str, load: str, seconds: float, folder: Path, options: tuple[str, ...]) -> dict[str, Any]:
-    """A run's report. Exit code 1 is a report too, of a run that was not exact; anything else is a failure."""
-    toil = ",".join(f"{o}={us}" for o, us in TOIL_US.items())
+    """A run's report. Exit code 1 has a report too, of a run that was not exact; other codes are failures."""
+    busy = ",".join(f"{o}={us}" for o, us in BUSY_US.items())
     instances = ",".join(f"{o}={n}" for o, n in PARALLELISM.items())
     command = [
         sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--policy", policy, "--load", load,
         "--seconds", f"{seconds:g}", "--nodes", str(NODES), "--node-cpu", f"{NODE_CPU:g}", "--cycle", f"{CYCLE_S:g}s",
-        "--epoch", f"{EPOCH_S:g}s", "--toil", toil, "--parallelism", instances, "--drain", f"{DRAIN_S:g}s",
+        "--epoch", f"{EPOCH_S:g}s", "--busy", busy, "--parallelism", instances, "--drain", f"{DRAIN_S:g}s",
         "--recovery", "off", "--release-after", "never", "--format", "json",
         "--history", str(folder / f"history-{policy}"), *options,
     ]  # fmt: skip
@@ -105,7 +105,7 @@ def column(policy: str, report: dict[str, Any]) -> Column:
 
 
 def bars(found: dict[str, Column]) -> list[Bar]:
-    """What is promised of adaptive, and of everybody: no row lost, none counted twice."""
+    """What is promised of adaptive, and of all policies: no row lost, none counted twice."""
     ours, equal, peak = found["adaptive"], found["fixed-equal"], found["fixed-peak"]
     given = (ours.reserved_core_s or 0.0) / (peak.reserved_core_s or 1.0)
     return [
@@ -130,10 +130,6 @@ def show(title: str, found: dict[str, Column]) -> None:
     say(f"\n{title}\n{HEAD}")
     for c in found.values():
         say(line(c))
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _told(value: float | None, places: int = 1) -> str:

@@ -1,4 +1,4 @@
-"""What benches have in common: figures of a list, and printing a result against its bars."""
+"""Shared by benches: summary figures of a list, printing progress, and printing a result with its bars."""
 
 import json
 import statistics
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a claim promises. ``at_most`` and ``at_least``: one of them is given."""
+    """A bound that a claim promises: ``at_most`` or ``at_least``."""
 
     name: str
     value: float
@@ -34,8 +34,13 @@ def figures(values: Sequence[float]) -> dict[str, float]:
     }
 
 
+def say(text: str) -> None:
+    """Progress for people, on standard error; standard output has only the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def finish(result: Mapping[str, object], bars: Sequence[Bar]) -> int:
-    """Print the result with its bars as JSON; 1 when one is missed."""
+    """Print the result with its bars as JSON; 1 if one is missed."""
     listed = [
         {
             "name": b.name,

@@ -1,6 +1,6 @@
-"""Scenarios that are never looked at while the default policy is tuned; they are run at the end and reported apart.
+"""Scenarios that are not used while the default policy is tuned; they are run at the end and reported separately.
 
-A policy tuned on every scenario it is judged by proves little. This list was fixed before the tuning it guards.
+Results on scenarios that a policy was tuned on prove little. This list was fixed before the tuning.
 """
 
 HELD_OUT = (

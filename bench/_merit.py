@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from barograph.policies import DEFAULT
+from barograph.policy.registry import DEFAULT
 
 EQUAL_WITHIN = 1.10
 
@@ -23,9 +23,9 @@ class Run:
 
 
 def ranked(runs: Sequence[Run]) -> list[Run]:
-    """Best first. Fewest late rows; of those, who is within 10 % of the best mean is equal; of those, least CPU.
+    """Best first. Fewest late rows; of those, runs within 10 % of the best mean are equal; of those, least CPU.
 
-    Who is equal in all three shares a place; of those the default is named first.
+    Of runs that are equal in all three, the default comes first.
     """
     left = list(runs)
     order: list[Run] = []
@@ -41,7 +41,7 @@ def ranked(runs: Sequence[Run]) -> list[Run]:
 
 
 def why_not(mine: Run, best: Run) -> str:
-    """By which measure the best is ahead, and what it does otherwise, in numbers."""
+    """By which measure the best is ahead, and what it does differently, in numbers."""
     if round(mine.late_rows) != round(best.late_rows):
         lost = f"{mine.late_rows:,.0f} late rows against {best.late_rows:,.0f} of {best.policy}"
     elif mine.mean_ms > EQUAL_WITHIN * best.mean_ms:
@@ -53,11 +53,11 @@ def why_not(mine: Run, best: Run) -> str:
 
 
 def _otherwise(mine: Run, best: Run) -> Iterator[str]:
-    """What the best does otherwise."""
+    """What the best does differently."""
     if best.nodes_mean < mine.nodes_mean - 0.05:
         full = best.cpu_used_s / best.cpu_reserved_s if best.cpu_reserved_s else 0.0
         yield (
-            f"it keeps all on {best.nodes_mean:.1f} nodes and uses {full:.0%} of them on the mean, "
+            f"it keeps all on {best.nodes_mean:.1f} nodes and uses {full:.0%} of them on average, "
             f"where {DEFAULT} keeps room to grow on {mine.nodes_mean:.1f}"
         )
     elif best.nodes_mean > mine.nodes_mean + 0.05:
@@ -66,4 +66,4 @@ def _otherwise(mine: Run, best: Run) -> Iterator[str]:
         ratio = best.cpu_reserved_s / mine.cpu_reserved_s if mine.cpu_reserved_s else float("inf")
         yield f"it reserves {ratio:.1f} times the CPU"
     if mine.reconfigurations > best.reconfigurations:
-        yield f"it changes {best.reconfigurations} times what {DEFAULT} stops {mine.reconfigurations} times to change"
+        yield f"it has {best.reconfigurations} reconfigurations where {DEFAULT} has {mine.reconfigurations}"

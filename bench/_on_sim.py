@@ -1,23 +1,24 @@
-"""The same five columns in the simulator, and whether it tells the same story as Spark.
+"""The same five columns in the simulator, and whether its results agree with Spark's.
 
-What a row costs each operator, and how the words fall on the instances of count, is taken from adaptive's run on Spark;
-what changes cost is the simulator's calibration. Nothing else is fitted.
+The cost of a row for each operator, and the distribution of words over the instances of count, are taken from
+adaptive's run on Spark; the cost of changes is the simulator's calibration. Nothing else is fitted.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, read_calibration, run
-from barograph.engines.sim.scenario import Flow, Scenario, Work, Workload
-from barograph.experiments.asked import OperatorShare, asked
-from barograph.experiments.like import equal_shares
-from barograph.experiments.meter import metered
+from barograph.engines.sim.scenario.definition import Flow, Scenario, SimulatedTopology, Work
+from barograph.experiments.figures.asked_shares import OperatorShare, asked
+from barograph.experiments.figures.run_meter import metered
+from barograph.experiments.steering.fixed_shares import equal_shares
 from barograph.history.read import cycles
 from barograph.model import Cycle, Load, Node
-from barograph.model.shapes import Ramp
-from barograph.policies import named, with_options, with_shares
-from barograph.rehearsal import PolicyDecider
+from barograph.model.loads.shapes import Ramp
+from barograph.policy.definition import with_options, with_shares
+from barograph.policy.registry import named
 from barograph.workloads import wordcount
 from bench._columns import (
     CYCLE_S,
@@ -31,15 +32,15 @@ from bench._columns import (
     THETA_PCT,
     WORDS_PER_LINE,
     Column,
-    say,
 )
+from bench._figures import say
 
 _CORE_PCT = 100.0
 CPU_WITHIN, TIME_WITHIN = 0.10, 2.0
 
 
 def closed(shape: str, seconds: float) -> Load:
-    """The load until then, and nothing after: a jump takes a millisecond."""
+    """The load up to ``seconds``, and 0 after that: a jump takes a millisecond."""
     points: list[tuple[float, float]] = []
     for piece in Load.parse(shape).segments(seconds):
         points += [(piece.start_s, piece.rate_start), (piece.end_s - 1e-3, piece.rate_end)]
@@ -47,7 +48,7 @@ def closed(shape: str, seconds: float) -> Load:
 
 
 def rehearsed(shape: str, seconds: float, folder: Path) -> dict[str, Column]:
-    """All five policies over what adaptive's recorded run says of the work."""
+    """All five policies, with the costs measured in adaptive's recorded run."""
     scenario = scenario_of(shape, seconds, list(cycles(folder / f"history-{LIKE}")))
     found: dict[str, Column] = {}
     teacher: Taught | None = None
@@ -59,7 +60,7 @@ def rehearsed(shape: str, seconds: float, folder: Path) -> dict[str, Column]:
 
 @dataclass(frozen=True, slots=True)
 class Taught:
-    """What baselines take from adaptive's run."""
+    """The values that baselines take from adaptive's run."""
 
     reserved_core_s: float
     shares: Mapping[str, OperatorShare]
@@ -73,13 +74,13 @@ def scenario_of(shape: str, seconds: float, seen: list[Cycle]) -> Scenario:
     flow = (Flow(), Flow(float(WORDS_PER_LINE), keys=0, skew=exponent(parts)))
     nodes = tuple(Node(f"node-{k + 1}", NODE_CPU * _CORE_PCT, 1, 8) for k in range(NODES))
     return Scenario(
-        "regular", "the bench's load", nodes, (Workload(topology, work, flow),), seconds + DRAIN_S,
+        "regular", "the bench's load", nodes, (SimulatedTopology(topology, work, flow),), seconds + DRAIN_S,
         cycle_s=CYCLE_S, epoch_s=EPOCH_S, step_s=0.05,
     )  # fmt: skip
 
 
 def work_of(seen: list[Cycle]) -> tuple[dict[str, float], tuple[float, ...]]:
-    """CPU seconds of a row of each operator, and the parts of the words that each instance of count got."""
+    """CPU seconds per row of each operator, and the part of the words that each instance of count got."""
     cpu_s = dict.fromkeys(PARALLELISM, 0.0)
     rows = dict.fromkeys(PARALLELISM, 0.0)
     counted = [0.0] * PARALLELISM["count"]
@@ -95,7 +96,7 @@ def work_of(seen: list[Cycle]) -> tuple[dict[str, float], tuple[float, ...]]:
 
 
 def exponent(parts: tuple[float, ...]) -> float:
-    """Zipf's exponent over so many instances whose largest part is that of the largest of these."""
+    """The Zipf exponent for which the largest of as many parts equals the largest of these."""
     low, high = 0.0, 8.0
     for _ in range(60):
         middle = (low + high) / 2
@@ -137,7 +138,7 @@ def _one(scenario: Scenario, policy: str, seconds: float, teacher: Taught | None
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One question to both engines. why: where they differ."""
+    """One comparison of both engines. why: if they differ."""
 
     question: str
     spark: str
@@ -166,7 +167,7 @@ def agreement(on_spark: Mapping[str, Column], on_sim: Mapping[str, Column]) -> l
 
 
 def _turned(a: Mapping[str, Column], b: Mapping[str, Column]) -> list[str]:
-    """Policies that are the other way round, but for those that either engine has within a factor of 2."""
+    """Pairs of policies in opposite order, except those that are within a factor of 2 in one of the engines."""
     return [
         f"{q} and {p} change places"
         for p in a
@@ -176,7 +177,7 @@ def _turned(a: Mapping[str, Column], b: Mapping[str, Column]) -> list[str]:
 
 
 _CPU = (
-    "on Spark an instance costs CPU also while it waits (polling, its epoch's commit), and what a row costs is noisy, "
+    "on Spark an instance also uses CPU while it waits (polling, its epoch's commit), and the cost of a row varies, "
     "which shares follow; in the simulator a row costs the same at any load"
 )
 
@@ -184,15 +185,15 @@ _CPU = (
 def _why_time(real: Column, simulated: Column) -> str:
     if real.mean_ms > simulated.mean_ms:
         return (
-            f"Spark stood still for up to {real.longest_pause_s:.1f} s at once, the simulator for "
+            f"Spark paused for up to {real.longest_pause_s:.1f} s at once, the simulator for "
             f"{simulated.longest_pause_s:.1f} s in all; a share is a quota per period on Spark, and threads of the "
             "network, the collector and the compiler share its nodes; none of these is modelled"
         )
-    return "the simulator holds instances to their mean cost; on Spark rows of a backlog cost less, many at a time"
+    return "in the simulator every row has the mean cost; on Spark rows of a backlog are batched and cost less"
 
 
 def show_agreement(found: list[Agreement]) -> None:
-    say("\nThe two engines")
+    say("\nComparison of the two engines")
     for a in found:
         say(f"{'ok ' if a.agree else 'GAP'} {a.question:<32} Spark {a.spark:<12} simulator {a.sim}")
         if a.why:

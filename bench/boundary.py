@@ -1,25 +1,25 @@
-"""What a cut, a move and a rescale cost on a warm three-node cluster, at half load and at twice what it can take.
+"""What a cut, a move and a rescale cost on a warm three-node cluster, at half and at twice its capacity.
 
 JSON: ``capacity_lines_s``; per load and kind of change ``order_to_commit_s`` and ``gap_s`` (median, worst, count) and
-``parts_s``, the medians of what the time goes into: ``stop`` (order until the last source has stopped reading),
+``parts_s``, the medians of the parts of that time: ``stop`` (order until the last source has stopped reading),
 ``drain`` (until the last instance has ended), ``commit`` (until the next epoch is planned), ``launch`` (until its last
 instance runs), ``first_row`` (until the first row is out). ``settings``: throughput with Barograph's settings against
-Spark's own, [ours, Spark's] for each pair, and the median of their ratios. Bars: median gap 0.5 s at half load, 1 s in
-overload; throughput ratio 0.98.
+Spark's own, [Barograph's, Spark's] for each pair, and the median of their ratios. Bars: median gap 0.5 s at half load,
+1 s in overload; throughput ratio 0.98.
 """
 
 import random
 import statistics
-import sys
 import time
 from itertools import pairwise
 
+from barograph.engines.spark.bridge.telemetry import EpochSeen
 from barograph.engines.spark.conf import tuned_settings
-from barograph.engines.spark.sight import EpochSeen
-from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
-from barograph.experiments.warm import warm_up
+from barograph.experiments.running.warm_up import warm_up
 from barograph.model import Instance, Placement, Plan, Rescale
-from bench._figures import Bar, figures, finish
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, RunningQuery, open_local_cluster
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from bench._figures import Bar, figures, finish, say
 
 REPEATS = 20
 PAIRS = 8
@@ -37,8 +37,8 @@ Parts = dict[str, float]
 
 def main() -> int:
     result: dict[str, object] = {}
-    with open_stage() as stage:
-        warm_up(stage.spark, PARALLELISM)
+    with open_local_cluster() as stage:
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         capacity = measure_capacity(stage, warm_s=20.0)
         result["capacity_lines_s"] = round(capacity)
         say(f"capacity {capacity:,.0f} lines/s")
@@ -57,29 +57,29 @@ def main() -> int:
     return finish(result, bars)
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def measure_capacity(stage: Stage, seconds: float = 10.0, warm_s: float = 0.0) -> float:
-    """Lines a second when far more fall due: those that came out at the end, not those that wait on their way."""
-    with stage.wordcount("capacity", rate=1_000_000) as counting:
+def measure_capacity(stage: LocalCluster, seconds: float = 10.0, warm_s: float = 0.0) -> float:
+    """Lines a second under overload: those that reached the sink, not those still in queues."""
+    with stage.query("capacity", rate=1_000_000) as counting:
         enough = time.monotonic() + max(2.0, warm_s)
         counting.settle(lambda: time.monotonic() > enough, 120.0)
         first = int(time.time() * 100) + 1
         last = first + round(seconds * 100)
-        # Rows are counted by the time at which they left; the last ones are told of a moment later.
+        # Rows are counted by the time at which they left; the last ones are reported a moment later.
         counting.settle(lambda: time.time() * 100 > last + 200, seconds + 60.0)
-        words = sum(rows for tenth, rows in stage.engine.sight.output["capacity"].items() if first <= tenth < last)
-        return words / counting.replay.lines.words_per_line / seconds
+        words = sum(
+            rows
+            for centisecond, rows in stage.engine.telemetry.output["capacity"].items()
+            if first <= centisecond < last
+        )
+        return words / counting.inputs[0].lines.words_per_line / seconds
 
 
-def changes(stage: Stage, rate: float) -> dict[str, list[Parts]]:
-    """Twenty of each kind, in turns, each when the output flows again."""
+def changes(stage: LocalCluster, rate: float) -> dict[str, list[Parts]]:
+    """Twenty of each kind, in turn, each after the output has resumed."""
     draw = random.Random(1)
     found: dict[str, list[Parts]] = {"cut": [], "move": [], "rescale": []}
     name = f"boundary-{round(rate)}"
-    with stage.wordcount(name, rate=round(rate)) as counting:
+    with stage.query(name, rate=round(rate)) as counting:
         splits = 2
         for turn in range(REPEATS + WARM_TURNS):
             for kind in found:
@@ -91,47 +91,47 @@ def changes(stage: Stage, rate: float) -> dict[str, list[Parts]]:
     return found
 
 
-def next_plan(stage: Stage, name: str, kind: str, splits: int, draw: random.Random) -> tuple[Plan, int]:
+def next_plan(stage: LocalCluster, name: str, kind: str, splits: int, draw: random.Random) -> tuple[Plan, int]:
     now = stage.engine.observe()
     if kind == "cut":
         return Plan(cuts=(name,)), splits
     if kind == "rescale":
         wanted = 3 if splits == 2 else 2
         return Plan(rescales=(Rescale(name, "split", wanted),)), wanted
-    who = Instance(name, draw.choice(["split", "count"]), draw.randrange(2))
-    where = draw.choice([w.slot for w in now.workers if w.slot != now.placement[who]])
-    return Plan(Placement({who: where})), splits
+    instance = Instance(name, draw.choice(["split", "count"]), draw.randrange(2))
+    where = draw.choice([w.slot for w in now.workers if w.slot != now.placement[instance]])
+    return Plan(Placement({instance: where})), splits
 
 
-def one_change(counting: Counting, plan: Plan) -> Parts:
-    engine = counting.stage.engine
-    before = engine.sight.present(counting.name)
+def one_change(counting: RunningQuery, plan: Plan) -> Parts:
+    engine = counting.cluster.engine
+    before = engine.telemetry.present(counting.name)
     assert before is not None
     ordered_ms = time.time() * 1000
     outcome = engine.apply(plan)
     assert outcome.ok, outcome.refused
-    # Rows flow again, and for a while, so that every report of this boundary has come in.
-    settled_tenth = int(time.time() * 100) + 60
-    output = engine.sight.output[counting.name]
-    counting.settle(lambda: max(output) >= settled_tenth, 60.0)
-    after = engine.sight.present(counting.name)
+    # Wait until rows have flowed for a while, so that every report of this boundary has arrived.
+    settled_cs = int(time.time() * 100) + 60
+    output = engine.telemetry.output[counting.name]
+    counting.settle(lambda: max(output) >= settled_cs, 60.0)
+    after = engine.telemetry.present(counting.name)
     assert after is not None
     return parts_of(ordered_ms, before, after, sorted(output), outcome.order_to_commit_s or 0.0)
 
 
-def gap_around(tenths: list[int], ordered_ms: float) -> tuple[float, float]:
-    """The longest gap in the output after an order, and when it ended; milliseconds. tenths: of 10 ms, with output."""
-    before_ms = ordered_ms - 500  # what was silent already does not count
-    found = ((t * 10, u * 10) for t, u in pairwise(tenths) if u * 10 > before_ms)
+def gap_around(centiseconds: list[int], ordered_ms: float) -> tuple[float, float]:
+    """The longest gap in the output after an order, and when it ended; milliseconds. centiseconds: with output."""
+    before_ms = ordered_ms - 500  # a gap before the order does not count
+    found = ((t * 10, u * 10) for t, u in pairwise(centiseconds) if u * 10 > before_ms)
     return max((b - max(a, before_ms), b) for a, b in found)
 
 
-def parts_of(ordered_ms: float, before: EpochSeen, after: EpochSeen, tenths: list[int], commit_s: float) -> Parts:
-    """Split the time of one boundary; all clocks are those of this machine."""
+def parts_of(ordered_ms: float, before: EpochSeen, after: EpochSeen, centiseconds: list[int], commit_s: float) -> Parts:
+    """Split the time of one boundary into parts; all clocks are those of this machine."""
     ends = [life.ended_ms for life in before.lives.values()]
     source_ends = [life.ended_ms for i, life in before.lives.items() if i.operator == "source"]
     started_ms = max(life.started_ms for life in after.lives.values())
-    gap_ms, resumed_ms = gap_around(tenths, ordered_ms)
+    gap_ms, resumed_ms = gap_around(centiseconds, ordered_ms)
     return {
         "order_to_commit": commit_s,
         "gap": gap_ms / 1000,
@@ -161,8 +161,8 @@ def gap_of(found: dict[str, list[Parts]]) -> float:
     return statistics.median(p["gap"] for parts in found.values() for p in parts)
 
 
-def settings_ratio(stage: Stage) -> list[tuple[float, float]]:
-    """Throughput in overload, ours and Spark's own, in turns in one warm application. Who is first changes."""
+def settings_ratio(stage: LocalCluster) -> list[tuple[float, float]]:
+    """Throughput under overload, with Barograph's and Spark's settings in turn, in one warm application."""
     found = []
     for turn in range(PAIRS):
         both = [(0, tuned_settings()), (1, SPARKS_OWN)]

@@ -1,28 +1,27 @@
-"""A day of load: the nodes that the default policy holds, against the fewest that hold the peak all day.
+"""A day of load: the nodes that the default policy uses, against the smallest static cluster for the peak.
 
 In the simulator a day in an hour (scenario ``diurnal-hour``); the static cluster is the smallest whose p99 is at most a
 tenth above the default policy's. On Spark a day in four minutes (BENCH_SECONDS; 0 leaves Spark out), three nodes,
 against all three all the time. JSON: ``sim`` and ``spark`` with ``nodes_mean``,
 ``p99_ms``, ``mean_ms``, ``reserved_core_s``, ``used_core_s``, ``moves``. Bars: at most 0.6 of the static cluster's
-node-hours, and at most 1.6 times the CPU reserved that is used.
+node-hours, and CPU reserved at most 1.6 times CPU used.
 """
 
 import os
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import find
-from barograph.policies import DEFAULT
-from barograph.rehearsal import rehearse
-from bench._figures import Bar, finish
+from barograph.policy.registry import DEFAULT
+from bench._figures import Bar, finish, say
 from bench._whole_run import is_exact, whole_run
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "240"))
 SCENARIO = "diurnal-hour"
 EQUAL_P99 = 1.1
-# What a line costs beside Spark's own work, in microseconds of CPU.
-TOIL = "split=300,count=40"
+# Cost of a row in addition to Spark's own work, in microseconds of CPU.
+BUSY = "split=300,count=40"
 PEAK, NIGHT = 900, 130
 # The share of the peak in each twelfth of the day.
 DAY = (0.0, 0.0, 0.05, 0.25, 0.6, 0.85, 0.8, 0.75, 0.9, 1.0, 0.5, 0.1, 0.0)
@@ -49,7 +48,7 @@ def main() -> int:
 
 
 def simulated() -> dict[str, dict[str, float]]:
-    """The default policy on all nodes, and the smallest static cluster that is as quick."""
+    """The default policy on all nodes, and the smallest static cluster with an equal p99."""
     total = len(find(SCENARIO).nodes)
     with ProcessPoolExecutor(int(os.environ.get("BENCH_PROCESSES", "2"))) as pool:
         ours = pool.submit(_simulated, DEFAULT, total)
@@ -57,7 +56,7 @@ def simulated() -> dict[str, dict[str, float]]:
         found = {DEFAULT: ours.result()}
         for nodes, future in smaller.items():
             result = future.result()
-            _say(f"{nodes} nodes all day: p99 {result['p99_ms']:,.0f} ms")
+            say(f"{nodes} nodes all day: p99 {result['p99_ms']:,.0f} ms")
             if result["p99_ms"] <= EQUAL_P99 * found[DEFAULT]["p99_ms"]:
                 found["static"] = result
                 for left in smaller.values():
@@ -66,7 +65,7 @@ def simulated() -> dict[str, dict[str, float]]:
         else:
             found["static"] = result
     for name, r in found.items():
-        _say(f"{name:<10} {r['nodes_mean']:6.2f} nodes, p99 {r['p99_ms']:,.0f} ms, mean {r['mean_ms']:,.1f} ms")
+        say(f"{name:<10} {r['nodes_mean']:6.2f} nodes, p99 {r['p99_ms']:,.0f} ms, mean {r['mean_ms']:,.1f} ms")
     return found
 
 
@@ -90,8 +89,8 @@ def on_spark() -> dict[str, dict[str, float]]:
     for name, policy in ((DEFAULT, DEFAULT), ("static", "even")):
         options = ("--release-after", "15s") if policy == DEFAULT else ("--release-after", "never")
         report, said = whole_run(
-            "--policy", policy, "--load", load, "--seconds", f"{SECONDS:g}", "--nodes", "3", "--node-cpu", "0.6",
-            "--cycle", "2s", "--toil", TOIL, "--parallelism", "source=2,split=3,count=3", *options,
+            "wordcount", "--policy", policy, "--load", load, "--seconds", f"{SECONDS:g}", "--nodes", "3",
+            "--node-cpu", "0.6", "--cycle", "2s", "--busy", BUSY, "--parallelism", "source=2,split=3,count=3", *options,
             timeout_s=SECONDS + 400.0,
         )  # fmt: skip
         if report is None:
@@ -107,9 +106,5 @@ def on_spark() -> dict[str, dict[str, float]]:
             "exact": float(is_exact(report)),
         }
         r = found[name]
-        _say(f"Spark {name:<10} {r['nodes_mean']:.2f} nodes, p99 {r['p99_ms']:,.0f} ms, moves {r['moves']:.0f}")
+        say(f"Spark {name:<10} {r['nodes_mean']:.2f} nodes, p99 {r['p99_ms']:,.0f} ms, moves {r['moves']:.0f}")
     return found
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """Error of each forecaster on every load shape, 1, 3 and 6 cycles ahead, side by side.
 
-A chain source -> work -> store: work does 1.2 times the mean load at most, so peaks leave a backlog that store feels
-later; every row of work becomes two. Loads carry 5 % of seeded noise. The error is the mean absolute error over the
-three operators, in per cent of each one's mean arrivals; the first 24 cycles are left to warm up. Bar: best-of errs at
-most 1.25 times as much as the best single forecaster of that row, which nobody knows beforehand.
+A chain source -> work -> store: work has a capacity of 1.2 times the mean load, so peaks leave a backlog that reaches
+store later; every row of work becomes two. Loads carry 5 % of seeded noise. The error is the mean absolute error over
+the three operators, in per cent of each one's mean arrivals; the first 24 cycles are warm-up. Bar: the error of
+best-of is at most 1.25 times that of the best single forecaster of the row, which is not known beforehand.
 """
 
 import json
@@ -65,7 +65,7 @@ SHAPES = {
 
 
 def cycles_of(load: Load, seed: int) -> list[Cycle]:
-    """What the controller would have seen of the chain under the load."""
+    """The cycles that a controller would have observed of the chain under the load."""
     schedule = load.schedule(CYCLES * CYCLE_S)
     due = [schedule.rows_by((k + 1) * CYCLE_S) - schedule.rows_by(k * CYCLE_S) for k in range(CYCLES)]
     noise = np.random.default_rng(seed).normal(1.0, NOISE, CYCLES)

@@ -1,4 +1,4 @@
-"""Every result that the five papers state, beside ours of the same policy on the same set-up: met, or missed and why.
+"""Every result that the five papers state, beside our result of the same policy and set-up: met, or missed and why.
 
 Papers are the files of ``barograph.experiments.headlines`` that export PAPER; their runs share two processes, or
 BENCH_PROCESSES. JSON on stdout: ``papers``, each with ``name``, ``title``, ``cases`` (key -> seconds it took) and
@@ -23,6 +23,7 @@ from types import ModuleType
 from barograph.engines.sim import Result
 from barograph.experiments import headlines
 from barograph.experiments.headlines.headline import Case, Headline, Paper, run_case
+from bench._figures import say
 
 PROCESSES = int(os.environ.get("BENCH_PROCESSES", "2"))
 COLUMNS = {"what": 44, "the paper": 28, "ours": 44, "verdict": 7}
@@ -30,7 +31,7 @@ COLUMNS = {"what": 44, "the paper": 28, "ours": 44, "verdict": 7}
 
 @dataclass
 class Judged:
-    """A paper, how long each of its cases took, and what came of it. broken: one sentence for each failure."""
+    """A paper, how long each of its cases took, and its results. broken: one sentence for each failure."""
 
     paper: Paper
     seconds: dict[str, float] = field(default_factory=dict)
@@ -63,8 +64,8 @@ def papers(package: ModuleType) -> list[Paper]:
 
 
 def judged(some: Sequence[Paper], pool: Executor) -> list[Judged]:
-    """All cases of all papers in the pool, then every paper's judge, here. Where that is interrupted, cases that have
-    not begun are not run."""
+    """All cases of all papers in the pool, then every paper's judge in this process. After an interrupt,
+    cases that have not begun are not run."""
     started = time.perf_counter()
     found = [Judged(paper) for paper in some]
     tasks: dict[Future[tuple[Result, float]], tuple[int, Case]] = {}
@@ -98,13 +99,13 @@ def timed(case: Case) -> tuple[Result, float]:
 
 
 def judge(each: Judged, results: dict[str, Result]) -> None:
-    """A paper of which a run broke is not judged: its judge needs them all."""
+    """A paper with a failed run is not judged: its judge needs all runs."""
     each.seconds = {c.key: each.seconds[c.key] for c in each.paper.cases if c.key in each.seconds}
     if each.broken:
         return
     try:
         each.headlines = tuple(each.paper.judge(results))
-    except Exception as error:  # whatever a judge trips over is its paper's fault, and the others still count
+    except Exception as error:  # noqa: BLE001  # a judge that fails must not stop the other papers
         each.broken.append(f"{each.paper.name}, its judge: {type(error).__name__}: {error}")
         return
     if not each.headlines:
@@ -156,17 +157,13 @@ def table(each: Judged) -> list[str]:
 
 
 def row(*texts: str) -> list[str]:
-    """One row of the table; what is longer than its column goes on below."""
+    """One row of the table; texts longer than their column are wrapped."""
     cells = [textwrap.wrap(text, width) for text, width in zip(texts, COLUMNS.values(), strict=True)]
     widths = list(COLUMNS.values())
     return [
         "  " + "  ".join(f"{part:<{width}}" for part, width in zip(parts, widths, strict=True)).rstrip()
         for parts in zip_longest(*cells, fillvalue="")
     ]
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What the bound in time on rows in flight does for an operator of 0.01, 1 and 10 ms a row that gets twice its rate.
+"""Effect of the time limit on rows in flight, for an operator of 0.01, 1 and 10 ms a row at twice its capacity.
 
-In one warm application, in turns with and without the bound (without: Spark's own sizes). JSON, per cost of a row:
+In one warm application, in turn with and without the limit (without: Spark's buffer sizes). JSON, per cost of a row:
 ``rows_s`` executed and ``pending_rows`` in front of the operator, ``cut_s`` from a cut's order until it is committed,
-each as a list of [with, without]; a cut that takes longer than LONGEST_S is given up there and stands as that.
-Bars: the worst median of cuts with the bound at most 1 s; the worst median ratio of throughput at least 0.97.
+each as a list of [with, without]; a cut that takes longer than LONGEST_S counts as LONGEST_S.
+Bars: the worst median of cuts with the limit at most 1 s; the worst median ratio of throughput at least 0.97.
 """
 
 import statistics
@@ -16,29 +16,30 @@ from contextlib import contextmanager
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.conf import IN_FLIGHT_MS, tuned_settings
+from barograph.engines.spark.query.naming import named
 from barograph.engines.spark.session import real_time
-from barograph.experiments.stage import PARALLELISM, Stage, open_stage
-from barograph.experiments.warm import require_alive, warm_up
+from barograph.experiments.running.warm_up import require_alive, warm_up
 from barograph.model import Instance, Load, Plan
-from barograph.naming import named
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, open_local_cluster
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import FORMAT, Replay
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
 from bench._figures import Bar, figures, finish
 from bench.boundary import SPARKS_OWN
 
 COSTS_MS = (0.01, 1.0, 10.0)
 PAIRS = 3
 LONGEST_S = 20.0
-NAME = "toiling"
-TOIL = Instance(NAME, "toil", 0)
+NAME = "one-slow-operator"
+BUSY = Instance(NAME, "busy", 0)
 Pair = list[float]
 
 
 def main() -> int:
     result: dict[str, object] = {"in_flight_ms": IN_FLIGHT_MS}
     cuts, ratios = [], []
-    with open_stage() as stage:
-        warm_up(stage.spark, PARALLELISM)
+    with open_local_cluster() as stage:
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         stage.engine.commit_timeout_s = LONGEST_S
         for cost_ms in COSTS_MS:
             found = compare(stage, cost_ms)
@@ -51,13 +52,13 @@ def main() -> int:
     return finish(
         result,
         [
-            Bar("a cut with the bound, worst median, s", max(cuts), at_most=1.0),
-            Bar("throughput with the bound against without, worst median", min(ratios), at_least=0.97),
+            Bar("a cut with the limit, worst median, s", max(cuts), at_most=1.0),
+            Bar("throughput with the limit against without, worst median", min(ratios), at_least=0.97),
         ],
     )
 
 
-def compare(stage: Stage, cost_ms: float) -> dict[str, list[Pair]]:
+def compare(stage: LocalCluster, cost_ms: float) -> dict[str, list[Pair]]:
     found: dict[str, list[Pair]] = {"rows_s": [], "pending_rows": [], "cut_s": []}
     for turn in range(PAIRS + 1):
         pair: dict[bool, tuple[float, float, float]] = {}
@@ -65,35 +66,37 @@ def compare(stage: Stage, cost_ms: float) -> dict[str, list[Pair]]:
             stage.turn(tuned_settings() if bounded else SPARKS_OWN)
             pair[bounded] = one(stage, cost_ms)
             print(
-                f"{cost_ms:g} ms a row, {'with' if bounded else 'without'} the bound: {pair[bounded][0]:,.0f} rows/s, "
+                f"{cost_ms:g} ms a row, {'with' if bounded else 'without'} the limit: {pair[bounded][0]:,.0f} rows/s, "
                 f"{pair[bounded][1]:,.0f} waiting, cut {pair[bounded][2]:.2f} s", file=sys.stderr, flush=True,
             )  # fmt: skip
-        if turn > 0:  # the first pair warms this cost up
+        if turn > 0:  # the first pair is warm-up
             for at, key in enumerate(found):
                 found[key].append([round(pair[True][at], 3), round(pair[False][at], 3)])
     return found
 
 
-def one(stage: Stage, cost_ms: float, warm_s: float = 3.0, measured_s: float = 6.0) -> tuple[float, float, float]:
-    with toiling(stage, cost_ms) as query:
+def one(
+    stage: LocalCluster, cost_ms: float, warm_s: float = 3.0, measured_s: float = 6.0
+) -> tuple[float, float, float]:
+    with running(stage, cost_ms) as query:
         settle(stage, query, warm_s)
         stage.engine.observe()
         start = time.monotonic()
         settle(stage, query, measured_s)
         seen = stage.engine.observe()
-        rate = seen.metrics.row(TOIL).executed / (time.monotonic() - start)
+        rate = seen.metrics.row(BUSY).executed / (time.monotonic() - start)
         outcome = stage.engine.apply(Plan(cuts=(NAME,)))
         assert not outcome.refused, outcome.refused
-        return rate, seen.metrics.row(TOIL).pending, outcome.order_to_commit_s or LONGEST_S
+        return rate, seen.metrics.row(BUSY).pending, outcome.order_to_commit_s or LONGEST_S
 
 
 @contextmanager
-def toiling(stage: Stage, cost_ms: float) -> Iterator[StreamingQuery]:
-    """Two sources, one operator that takes its time, offered twice what it can do."""
+def running(stage: LocalCluster, cost_ms: float) -> Iterator[StreamingQuery]:
+    """Two sources and one slow operator, at twice its capacity."""
     replay = Replay(Load.parse(f"constant {round(2000 / cost_ms)}").schedule(1.0), 2, LineShape(seed=2))
     lines = stage.spark.readStream.format(FORMAT).options(**replay.options()).load()
-    work = f"reflect('org.apache.spark.barograph.Toil', 'spin', {round(cost_ms * 1000)}) as spun"
-    frame = named(lines.repartition(1).selectExpr("k", work), TOIL.operator)
+    work = f"reflect('org.apache.spark.barograph.BusyWork', 'spin', {round(cost_ms * 1000)}) as spun"
+    frame = named(lines.repartition(1).selectExpr("k", work), BUSY.operator)
     with tempfile.TemporaryDirectory(prefix="barograph-bench-", ignore_cleanup_errors=True) as folder:
         writer = frame.writeStream.queryName(NAME).outputMode("update").format("noop")
         query = real_time(writer.option("checkpointLocation", folder), 600.0).start()
@@ -104,15 +107,15 @@ def toiling(stage: Stage, cost_ms: float) -> Iterator[StreamingQuery]:
             query.stop()
 
 
-def settle(stage: Stage, query: StreamingQuery, seconds: float, up: bool = False) -> None:
-    """Look for so long; up: only until every instance runs."""
+def settle(stage: LocalCluster, query: StreamingQuery, seconds: float, up: bool = False) -> None:
+    """Observe for ``seconds``; up: only until every instance runs."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         require_alive(query)
         stage.engine.refresh()
-        epoch = stage.engine.sight.present(NAME)
+        epoch = stage.engine.telemetry.present(NAME)
         if up and epoch is not None and epoch.is_up:
             return
         time.sleep(0.1)
     if up:
-        raise TimeoutError("not every instance came up")
+        raise TimeoutError("not every instance started in time")

@@ -1,27 +1,27 @@
-"""Whether metering leaks: memory of driver and executors over ten minutes of 200 instances, looked at once a second.
+"""Whether metering leaks: memory of driver and executors over ten minutes of 200 instances, observed once a second.
 
-BENCH_MINUTES (10) says how long. Heaps have their full size from the start, so that resident memory that grows is not
-the heap's. JSON: ``resident_mb``: per process its memory at each half minute; ``heap_mb``: what the heaps of driver and
-executors hold after a collection, likewise; ``growth``: of each the mean of the last two minutes against that of
-minutes 3 and 4, when code is compiled and pools are filled. Each look comes just after an epoch's end, because an
-epoch's rows and what is kept of its state come and go with it. Bar: the largest growth at most 1.05.
+BENCH_MINUTES (10) says how long. Heaps have their full size from the start, so that growth of resident memory is not
+that of the heap. JSON: ``resident_mb``: per process its memory at each half minute; ``heap_mb``: what the heaps of
+driver and executors hold after a collection, likewise; ``growth``: of each the mean of the last two minutes against
+that of minutes 3 and 4, when code is compiled and pools are filled. Each sample is taken just after an epoch's end,
+because memory for rows and state depends on the position in the epoch. Bar: the largest growth at most 1.05.
 """
 
 import os
 import statistics
-import sys
 import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from barograph.engines.spark.settings import ClusterSettings
-from barograph.experiments.stage import open_stage
+from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.model import Plan
-from bench._figures import Bar, finish
+from barograph.testing.local_cluster import open_local_cluster
+from bench._figures import Bar, finish, say
+from bench._processes import parent_of, resident_mb
 
 MINUTES = float(os.environ.get("BENCH_MINUTES", "10"))
-# Few instances on the sides of many: every pair of instances is a channel with threads of its own.
+# Few sources and counts beside many splits: every pair of instances is a channel with its own threads.
 PARALLELISM = {"source": 2, "split": 190, "count": 8}
 CLUSTER = ClusterSettings(nodes=3, seats=80)
 SAMPLES_PER_MINUTE = 2
@@ -33,8 +33,8 @@ def main() -> int:
     found: dict[str, list[float]] = {}
     whole_heap = {"spark.executor.defaultJavaOptions": f"-Xms{CLUSTER.memory_mb}m -XX:+AlwaysPreTouch"}
     with (
-        open_stage(CLUSTER, whole_heap) as stage,
-        stage.wordcount("many", rate=500, parallelism=PARALLELISM, epoch_s=600.0) as counting,
+        open_local_cluster(CLUSTER, whole_heap) as stage,
+        stage.query("many", rate=500, parallelism=PARALLELISM, epoch_s=600.0) as counting,
     ):
         for turn in range(rounds):
             enough = time.monotonic() + 60.0 / SAMPLES_PER_MINUTE
@@ -42,7 +42,7 @@ def main() -> int:
                 stage.engine.observe()
                 time.sleep(max(0.0, min(1.0, enough - time.monotonic())))  # a cycle
             assert stage.engine.apply(Plan(cuts=(counting.name,))).ok
-            now = {**resident_mb(stage.spark.sparkContext.applicationId or ""), **heaps_mb(stage.spark)}
+            now = {**resident_by_process(stage.spark.sparkContext.applicationId or ""), **heaps_mb(stage.spark)}
             for name, megabytes in now.items():
                 found.setdefault(name, []).append(megabytes)
             say(f"minute {(turn + 1) / SAMPLES_PER_MINUTE:g}: {', '.join(f'{n} {m:.0f}' for n, m in now.items())} MB")
@@ -60,12 +60,8 @@ def main() -> int:
     return finish(result, [Bar("largest growth of a process", max(growth.values()), at_most=1.05)])
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def heaps_mb(spark: SparkSession) -> dict[str, float]:
-    """What is still needed: measured after a collection."""
+    """Live heap, measured after a collection."""
     assert spark._jvm is not None
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     spark._jvm.java.lang.System.gc()
@@ -77,7 +73,7 @@ def heaps_mb(spark: SparkSession) -> dict[str, float]:
     return found
 
 
-def resident_mb(application: str) -> dict[str, float]:
+def resident_by_process(application: str) -> dict[str, float]:
     """Memory of this process, its Java, and the executors of the application."""
     found = {}
     for folder in Path("/proc").iterdir():
@@ -85,8 +81,7 @@ def resident_mb(application: str) -> dict[str, float]:
             continue
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
-            parent = int((folder / "stat").read_text().rsplit(") ", 1)[1].split()[1])
-            megabytes = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+            parent, megabytes = parent_of(int(folder.name)), resident_mb(int(folder.name))
         except OSError:
             continue
         if int(folder.name) == os.getpid():

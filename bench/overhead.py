@@ -1,8 +1,8 @@
-"""What the plug-in costs: the same query with and without it, in two applications side by side that run in turns.
+"""Overhead of the plug-in: the same query with and without it, in two applications that are measured in turn.
 
-Each pair measures, in an order that alternates: throughput when more falls due than can be done; CPU of executor and
-driver per million lines at half of that; the median latency of words at half of that, of a sample that both collect.
-BENCH_PAIRS (12) and BENCH_EPOCH_S (6) say how many pairs, and how long the one epoch is that a measurement takes.
+Each pair measures, in an order that alternates: throughput under overload; CPU of executor and driver per million
+lines at half of that load; the median latency of words at half of that load, of a sample that both collect.
+BENCH_PAIRS (12) and BENCH_EPOCH_S (6) say how many pairs, and how long the measured epoch is.
 JSON: per figure the pairs, the median of their ratios (of latency: differences) and its 95 % interval. Bars: CPU ratio
 at most 1.03, throughput ratio at least 0.98, latency at most 1 ms more.
 """
@@ -24,18 +24,21 @@ from typing import IO
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from barograph.engines.spark.checkpoint import committed_offsets
+from barograph.engines.spark.cluster.embedded import start_cluster
+from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import plugin_jar, plugin_settings, real_time_settings, tuned_settings
-from barograph.engines.spark.embedded import start_cluster
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.session import await_executors, open_session, real_time
-from barograph.engines.spark.settings import ClusterSettings
-from barograph.experiments.warm import require_alive
+from barograph.experiments.running.warm_up import require_alive
 from barograph.model import Load
+from barograph.workloads.keyed_counts import COUNT_SQL
+from barograph.workloads.parts import LAST_TIMES_SQL, TIMES_SQL
 from barograph.workloads.replay import FORMAT, Replay
-from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL
-from barograph.workloads.wordcount import LAST_TIMES_SQL, SINK_SQL, TIMES_SQL
-from bench._figures import Bar, finish
+from barograph.workloads.truth import CHECKSUM_SQL, WORDS_SQL
+from barograph.workloads.wordcount import SINK_SQL
+from bench._figures import Bar, finish, say
+from bench._processes import cpu_s
 
 PAIRS = int(os.environ.get("BENCH_PAIRS", "12"))
 EPOCH_S = float(os.environ.get("BENCH_EPOCH_S", "6"))
@@ -87,17 +90,13 @@ def main() -> int:
     )
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def summary(values: Sequence[float]) -> dict[str, float]:
     low, high = median_interval(values)
     return {"median": round(statistics.median(values), 4), "low": round(low, 4), "high": round(high, 4)}
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """The sign test's interval: the median lies between order statistics as often as a fair coin says."""
+    """The interval of the sign test: order statistics that contain the median with this confidence."""
     ordered, n = sorted(values), len(values)
     depth = 0
     while 2 * sum(math.comb(n, i) for i in range(depth + 1)) / 2**n <= 1 - confidence:
@@ -142,8 +141,8 @@ def answer(child: "subprocess.Popen[str]") -> Result:
 
 
 def serve(variant: str, conf: Path) -> None:
-    """Measure as often as asked, until nobody asks any more."""
-    jar = str(plugin_jar())  # also without the plug-in: it carries the source
+    """Answer measurement requests until stdin is closed."""
+    jar = str(plugin_jar())  # also without the plug-in: the jar contains the source
     plain = {
         **real_time_settings(), **tuned_settings(), "spark.driver.extraClassPath": jar,
         "spark.executor.extraClassPath": jar, "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
@@ -161,7 +160,7 @@ def serve(variant: str, conf: Path) -> None:
 
 
 def one(spark: SparkSession, engine: SparkEngine | None, rate: float, latency: bool) -> Result:
-    """The second epoch of a query that reads anything; the first is its warm-up."""
+    """Measure the second epoch that read rows; the first is warm-up."""
     replay = Replay(Load.parse(f"constant {round(rate)}").schedule(1.0), 2, read_time=True)
     done = threading.Event()
     watcher = threading.Thread(target=watch, args=(engine, done))
@@ -177,7 +176,7 @@ def one(spark: SparkSession, engine: SparkEngine | None, rate: float, latency: b
                 rows = sum(committed_offsets(Path(folder)))
                 if rows > points[-1][2]:
                     began_ms = began_ms or time.time() * 1000
-                    points.append((time.monotonic(), cpu_s(spark), rows))
+                    points.append((time.monotonic(), application_cpu_s(spark), rows))
                 time.sleep(0.02)
         finally:
             done.set()
@@ -189,14 +188,14 @@ def one(spark: SparkSession, engine: SparkEngine | None, rate: float, latency: b
 
 
 def watch(engine: SparkEngine | None, done: threading.Event) -> None:
-    """A controller would look; once a second is more often than any does."""
+    """Observe like a controller, but once a second, which is more often than a controller does."""
     while not done.wait(1.0):
         if engine is not None:
             engine.observe()
 
 
 def query(spark: SparkSession, replay: Replay, latency: bool) -> DataFrame:
-    """The word count, without names for its operators: on Spark alone a name is a node that costs."""
+    """The word count, without names for its operators: on Spark alone a name would be an extra plan node."""
     spark.conf.set("spark.sql.shuffle.partitions", "3")
     lines = spark.readStream.format(FORMAT).options(**replay.options()).load().selectExpr("*", TIMES_SQL)
     words = lines.repartition(2).selectExpr(*WORDS_SQL, "times")
@@ -213,23 +212,22 @@ def p50_ms(spark: SparkSession, began_ms: float) -> float:
     return float(statistics.median(r["out_ms"] - r["barograph_due_ms"] for r in rows))
 
 
-def cpu_s(spark: SparkSession) -> float:
+def application_cpu_s(spark: SparkSession) -> float:
     """User and system time of the driver's and the executors' processes so far."""
     application_id = spark.sparkContext.applicationId
     assert application_id is not None
     driver = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
-    ticks = 0
+    found = 0.0
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
         try:
             executor = application_id.encode() in (folder / "cmdline").read_bytes()
             if executor or int(folder.name) == driver:
-                fields = (folder / "stat").read_text().rsplit(") ", 1)[1].split()
-                ticks += int(fields[11]) + int(fields[12])
+                found += cpu_s(int(folder.name))
         except OSError:
             continue
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 if __name__ == "__main__":

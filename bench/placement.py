@@ -2,7 +2,7 @@
 
 Each case has up to 12 instances in one or two topologies and up to 4 nodes with CPU, memory and seats. The optimum is
 that of scipy's MILP solver. Bars: sum(ours) / sum(optimum) <= 1.05 with nothing running yet and no budget of moves,
-and ours places everybody wherever that can be done.
+and ours places all instances wherever that is possible.
 """
 
 import json
@@ -30,14 +30,14 @@ from barograph.model import (
     Worker,
 )
 from barograph.place import Placer
+from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.even import even
 from barograph.place.few_disturbed import FewDisturbed
-from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
 from barograph.place.r_storm import RStorm
+from barograph.place.support.cost import traffic_between
 from barograph.place.t_storm import TStorm
-from barograph.place.thrifty import Thrifty
 
 CASES = 200
 SOLVER_S = 60.0
@@ -99,7 +99,7 @@ def random_case(seed: int) -> tuple[Snapshot, Demand]:
 
 
 def optimum(now: Snapshot, demand: Demand) -> tuple[float | None, bool]:
-    """Least inter-node traffic (None: nobody can place everybody), and whether the solver proved it."""
+    """Least inter-node traffic (None: not all instances can be placed), and whether the solver proved it."""
     names = [i for t in now.topologies for i in t.instances()]
     at = {i: k for k, i in enumerate(names)}
     pairs: dict[tuple[int, int], float] = {}
@@ -188,7 +188,7 @@ def main() -> int:
         "worst_case_of_ours": worst,
         "cases_not_placed_whole": left_out,
         "optimum_is_zero": zero,
-        "nobody_can_place": infeasible,
+        "infeasible": infeasible,
         "optimum_not_proved": unproved,
         "ours_failed_where_possible": ours_failed,
         "solver_seconds": round(solver_s, 1),

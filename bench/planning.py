@@ -2,8 +2,8 @@
 
 Each decision runs in a process of its own through ``barograph plan --validate``. Seconds are the best of three, since
 other work on the machine can only add to them. Bars: ours and r-storm 3 s, online 10 s, the others 3 s, all under 1 GiB
-and valid by their own rules; ours and r-storm leave nobody out, the others give a reason for each. From a present
-placement with one node lost, ours takes at most 1 s and moves at most 1.2 x the instances lost.
+and valid by their own rules; ours and r-storm place all instances, the others give a reason for each unplaced one. From
+a present placement with one node lost, ours takes at most 1 s and moves at most 1.2 x the instances lost.
 """
 
 import json

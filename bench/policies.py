@@ -1,10 +1,9 @@
-"""All scenarios x all policies in the simulator: who is best by late rows, then complete time, then CPU reserved.
+"""All scenarios x all policies in the simulator: the best policy by late rows, then complete time, then CPU reserved.
 
-Flows, but for the traffic scenarios, whose point is which instance sends to which: rows. The first ten minutes of each
-(BENCH_SECONDS for more); days of load in full. Scenarios that are held out of tuning are shown apart. Migration has no
-policies to compare but ways to move: see the bench ``migration``. Two processes, or BENCH_PROCESSES. JSON on stdout,
-the tables on stderr. Fails when rows are lost, when a run breaks, or when the default policy is neither first nor
-explained.
+Grain: flows, and rows for the traffic scenarios, where it matters which instance sends to which. The first ten minutes
+of each (BENCH_SECONDS for more); days of load in full. Scenarios held out of tuning are shown separately. Migration
+modes are compared by the bench ``migration``. Two processes, or BENCH_PROCESSES. JSON on stdout,
+the tables on stderr. Fails if rows are lost or a run breaks.
 """
 
 import json
@@ -15,16 +14,16 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import Scenario, find, read_calibration, shipped
-from barograph.policies import DEFAULT, POLICIES
-from barograph.rehearsal import rehearse
+from barograph.policy.registry import DEFAULT, POLICIES
 from bench._held_out import HELD_OUT
 from bench._merit import Run, ranked, why_not
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
 PROCESSES = int(os.environ.get("BENCH_PROCESSES", "2"))
 VARIANTS = ("interference/no-fences", "priority-1/nodes-24", "chain-stages/s3-r2", "chain-stages/s7-r4")
-FULL_LENGTH = ("diurnal-hour", "diurnal-two-peaks", "flash-crowd")  # a day is a day only as a whole
+FULL_LENGTH = ("diurnal-hour", "diurnal-two-peaks", "flash-crowd")  # a day of load must be complete
 
 
 def main() -> int:
@@ -73,7 +72,7 @@ def main() -> int:
 
 def _scenario(name: str) -> tuple[Scenario, str]:
     scenario = find(name)
-    flows = scenario.page != "traffic.md"
+    flows = scenario.paper != "Aniello et al."
     seconds = scenario.duration_s if name in FULL_LENGTH else min(scenario.duration_s, SECONDS)
     short = replace(scenario, duration_s=seconds)
     return short, "flows" if flows else "rows"
@@ -98,7 +97,7 @@ def _run(name: str, policy: str) -> Run:
 
 def _table(name: str, order: Sequence[Run], why: str | None) -> None:
     print(f"\n{name}", file=sys.stderr)
-    head = f"  {'':2} {'policy':<12} {'late':>12} {'mean ms':>12} {'p99 ms':>12} {'CPU-s held':>12} {'used':>9}"
+    head = f"  {'':2} {'policy':<12} {'late':>12} {'mean ms':>12} {'p99 ms':>12} {'CPU reserved':>12} {'used':>9}"
     print(f"{head} {'nodes':>6} {'moves':>6} {'reconf':>6}", file=sys.stderr)
     for place, r in enumerate(order, start=1):
         line = f"  {place:>2} {r.policy:<12} {r.late_rows:>12,.0f} {r.mean_ms:>12,.1f} {r.p99_ms:>12,.1f}"

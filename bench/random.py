@@ -2,7 +2,7 @@
 
 4 minutes each, or BENCH_SECONDS; five runs one after the other, about 27 minutes. JSON as of `regular`. The only bar is
 that every row is counted once.
-"""  # noqa: A005  # it is named like the load, and nothing is imported by that name alone
+"""  # noqa: A005  # named like the load; it is only imported as bench.random
 
 from bench.regular import HIGH, compare
 

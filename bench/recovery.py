@@ -1,12 +1,12 @@
-"""What a kill -9 of an executor costs: ten kills, by epoch length 5, 20 and 60 s.
+"""The cost of a kill -9 of an executor: ten kills, with epochs of 5, 20 and 60 s.
 
-Three nodes of 0.6 cores, so that an executor that starts anew takes the CPU of its own node and not of the others.
-A kill comes in the middle of an epoch when every instance is where it was ordered to be: the kill before it is over.
+Three nodes of 0.6 cores, so that an executor that restarts takes the CPU of its own node and not of the others.
+A kill comes in the middle of an epoch, when every instance is on its ordered worker and the last kill is over.
 
 JSON: per epoch length ``down_s`` (from the kill to the first row out, which is a replayed one), ``pause_s`` (the
 longest pause of the output around it), ``replayed_rows``, ``catch_up_s`` (from the first row out until the backlog is
-gone), ``home_pause_s`` (the longest pause from then until everybody is back where the new executor is) as median,
-worst and count; ``parts_s``: medians of ``notice`` (until the query's end is known), ``start`` (until its next life is
+gone), ``home_pause_s`` (the longest pause from then until all instances are back on the new executor) as median,
+worst and count; ``parts_s``: medians of ``notice`` (until the query's end is known), ``start`` (until its next run is
 planned), ``launch`` (until its last instance runs), ``first_row``. ``exact``: no row lost or counted twice over all
 kills. Bar: median down time 2 s.
 """
@@ -16,12 +16,13 @@ import sys
 import time
 from itertools import pairwise
 
-from barograph.engines.spark.nodes import kill_executor
-from barograph.engines.spark.settings import ClusterSettings
-from barograph.engines.spark.supervise import Supervised
-from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
-from barograph.experiments.warm import warm_up
+from barograph.engines.spark.cluster.node_status import kill_executor
+from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.experiments.running.warm_up import warm_up
 from barograph.model import Instance, Placement, Plan, Slot
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, RunningQuery, open_local_cluster
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
 from bench._figures import Bar, figures, finish
 
 KILLS = {5.0: 3, 20.0: 4, 60.0: 3}
@@ -34,15 +35,15 @@ def main() -> int:
     result: dict[str, object] = {}
     found: list[Parts] = []
     exact = True
-    with open_stage(NODES) as stage:
-        warm_up(stage.spark, PARALLELISM)
+    with open_local_cluster(NODES) as stage:
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         stage.cluster.fence()
-        one_query(stage, 5.0, 1)  # the first death of an application loads classes that later ones have
+        one_query(stage, 5.0, 1)  # warm-up: the first kill loads classes that later ones need
         for epoch_s, kills in KILLS.items():
-            deaths, was_exact = one_query(stage, epoch_s, kills)
+            measured, was_exact = one_query(stage, epoch_s, kills)
             exact = exact and was_exact
-            found += deaths
-            result[f"epoch_{epoch_s:g}s"] = summary(deaths)
+            found += measured
+            result[f"epoch_{epoch_s:g}s"] = summary(measured)
     result["exact"] = exact
     bars = [
         Bar("median down time, s", statistics.median(p["down"] for p in found), at_most=2.0),
@@ -51,29 +52,31 @@ def main() -> int:
     return finish(result, bars)
 
 
-def one_query(stage: Stage, epoch_s: float, kills: int) -> tuple[list[Parts], bool]:
-    with stage.wordcount(f"epoch-{epoch_s:g}", rate=RATE, epoch_s=epoch_s, supervised=True) as counting:
+def one_query(stage: LocalCluster, epoch_s: float, kills: int) -> tuple[list[Parts], bool]:
+    with stage.query(f"epoch-{epoch_s:g}", rate=RATE, epoch_s=epoch_s, supervised=True) as counting:
         slots = [w.slot for w in stage.engine.workers()]
         (topology,) = stage.engine.observe().topologies
-        home = {who: slots[k % len(slots)] for k, who in enumerate(topology.instances())}
+        home = {instance: slots[k % len(slots)] for k, instance in enumerate(topology.instances())}
         outcome = stage.engine.apply(Plan(Placement(home)))
         assert outcome.ok, outcome.refused
         found = [one_kill(stage, counting, home, k, epoch_s) for k in range(kills)]
         return found, counting.verdict().exact
 
 
-def one_kill(stage: Stage, counting: Counting, home: dict[Instance, Slot], earlier: int, epoch_s: float) -> Parts:
-    """In the middle of an epoch, when all are at home."""
+def one_kill(
+    stage: LocalCluster, counting: RunningQuery, home: dict[Instance, Slot], earlier: int, epoch_s: float
+) -> Parts:
+    """In the middle of an epoch, when all instances are on their ordered workers."""
     query = counting.query
     assert isinstance(query, Supervised)
 
     def all_are_home() -> bool:
         slots = {w.executor: w.slot for w in stage.engine.workers()}
-        sits = {who: slots.get(executor) for who, executor in counting.executors().items()}
-        return sits == {f"{who.operator}/{who.index}": slot for who, slot in home.items()}
+        present = {name: slots.get(executor) for name, executor in counting.executors().items()}
+        return present == {f"{i.operator}/{i.index}": slot for i, slot in home.items()}
 
     counting.settle(all_are_home, 120.0, look_s=0.5)
-    begun = stage.engine.sight.present(counting.name)
+    begun = stage.engine.telemetry.present(counting.name)
     assert begun is not None
     counting.settle(lambda: time.time() * 1000 > begun.planned_ms + epoch_s * 500 and bool(counting.executors()), 120.0)
     executor = counting.executors()["count/1"]
@@ -81,7 +84,7 @@ def one_kill(stage: Stage, counting: Counting, home: dict[Instance, Slot], earli
     killed_ms = time.time() * 1000
     kill_executor(stage.cluster.run, node, executor)
     counting.settle(lambda: len(query.restarts) > earlier, 120.0, look_s=0.5)
-    after = stage.engine.sight.present(counting.name)
+    after = stage.engine.telemetry.present(counting.name)
     assert after is not None
     restart = query.restarts[-1]
     caught_up_ms = await_caught_up(counting)
@@ -107,28 +110,28 @@ def one_kill(stage: Stage, counting: Counting, home: dict[Instance, Slot], earli
     return parts
 
 
-def await_caught_up(counting: Counting) -> float:
-    """When rows leave no faster than they fall due: the backlog is gone. Milliseconds since 1970."""
-    words_s = RATE * counting.replay.lines.words_per_line
+def await_caught_up(counting: RunningQuery) -> float:
+    """When rows leave no faster than they become due: the backlog is cleared. Milliseconds since 1970."""
+    words_s = RATE * counting.inputs[0].lines.words_per_line
 
     def caught_up() -> bool:
-        output, now = counting.stage.engine.output(counting.name), int(time.time() * 100) - 50
+        output, now = counting.cluster.engine.output(counting.name), int(time.time() * 100) - 50
         recent = sum(output.get(t, 0) for t in range(now - 100, now))
         return 0 < recent < 1.2 * words_s
 
     counting.settle(caught_up, 120.0)
-    return time.time() * 1000 - 1000  # the second that was looked at
+    return time.time() * 1000 - 1000  # the start of the second that was examined
 
 
-def summary(deaths: list[Parts]) -> dict[str, object]:
+def summary(measured: list[Parts]) -> dict[str, object]:
     return {
-        "down_s": figures([p["down"] for p in deaths]),
-        "pause_s": figures([p["pause"] for p in deaths]),
-        "replayed_rows": figures([p["replayed"] for p in deaths]),
-        "home_pause_s": figures([p["home"] for p in deaths]),
-        "catch_up_s": figures([p["catch_up"] for p in deaths]),
+        "down_s": figures([p["down"] for p in measured]),
+        "pause_s": figures([p["pause"] for p in measured]),
+        "replayed_rows": figures([p["replayed"] for p in measured]),
+        "home_pause_s": figures([p["home"] for p in measured]),
+        "catch_up_s": figures([p["catch_up"] for p in measured]),
         "parts_s": {
-            name: round(statistics.median(p[name] for p in deaths), 3)
+            name: round(statistics.median(p[name] for p in measured), 3)
             for name in ("notice", "start", "launch", "first_row")
         },
     }

@@ -1,6 +1,6 @@
 """The paper's regular load on real Spark: adaptive against the paper's scheme, fixed shares and Spark alone.
 
-WordCount on three nodes; the load rises from 1 to 5 and falls, twice, in 4 minutes or BENCH_SECONDS. Five runs one
+WordCount on three nodes; the load rises fivefold and falls, twice, in 4 minutes or BENCH_SECONDS. Five runs one
 after the other, about 27 minutes; then the same in the simulator. JSON: ``seconds``, ``load``, ``spark`` and ``sim``:
 per policy ``late_rows``, ``mean_ms``, ``p99_ms``, ``max_ms`` of complete times, ``reserved_core_s``, ``used_core_s``,
 ``nodes_mean``, ``moves``, ``rescales``, ``longest_pause_s``, ``lost``, ``counted_twice``, ``undrained_lines`` (null:
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def compare(title: str, shape: str, judged: bool = True) -> int:
-    """All columns on both engines. judged: whether the bars are bars here."""
+    """All columns on both engines. judged: whether all bars apply, or only exactness."""
     with ExitStack() as ending:
         kept = os.environ.get("BENCH_FOLDER")
         folder = Path(kept or ending.enter_context(tempfile.TemporaryDirectory(prefix="barograph-bench-")))

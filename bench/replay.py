@@ -1,4 +1,4 @@
-"""Lines a second that one core makes of a load; the source must never be what a run waits for."""
+"""Lines a second that one core generates from a load; the source must never be the bottleneck of a run."""
 
 import json
 import sys

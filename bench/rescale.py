@@ -1,24 +1,24 @@
-"""Rescaling the stateful operator under load: its state is split anew between two epochs. About six minutes.
+"""Rescaling the stateful operator under load: its state is repartitioned between two epochs. About six minutes.
 
 JSON: ``keys``; ``changes``: ``pause_s`` (the gap in the output) and ``order_to_commit_s`` (until every instance of the
-next life runs) as median, worst and count, and ``parts_s``, the medians of ``end_epoch`` (order until the last instance
-has ended), ``split`` (until the next life is planned: commit, stop, repartition, start), ``launch`` (until its last
+next run is up) as median, worst and count, and ``parts_s``, the medians of ``end_epoch`` (order until the last instance
+has ended), ``split`` (until the next run is planned: commit, stop, repartition, start), ``launch`` (until its last
 instance runs) and ``first_row``. ``kills``: each with what was killed, ``after_s`` the order, ``instances`` afterwards
 and ``exact``. Bars: median pause 1.5 s with 12,000 keys; every kill exact.
 """
 
 import random
 import statistics
-import sys
 import threading
 import time
 
-from barograph.engines.spark.nodes import kill_executor
-from barograph.experiments.stage import Counting, Stage, open_stage
-from barograph.experiments.warm import warm_up
+from barograph.engines.spark.cluster.node_status import kill_executor
+from barograph.experiments.running.warm_up import warm_up
 from barograph.model import Outcome, Plan, Rescale
+from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
 from barograph.workloads.lines import LineShape
-from bench._figures import Bar, figures, finish
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from bench._figures import Bar, figures, finish, say
 from bench._whole_run import is_exact, whole_run
 from bench.boundary import gap_around
 
@@ -35,8 +35,8 @@ SEED = 7
 def main() -> int:
     draw = random.Random(SEED)
     kills: list[dict[str, object]] = []
-    with open_stage() as stage:
-        warm_up(stage.spark, PARALLELISM, repartition=True)
+    with open_local_cluster() as stage:
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM, repartition=True)
         changes, was_exact = rescales(stage)
         kills += [executor_kill(stage, draw) for _ in range(EXECUTOR_KILLS)]
     kills += [driver_kill(draw) for _ in range(DRIVER_KILLS)]
@@ -58,16 +58,12 @@ def main() -> int:
     return finish(result, bars)
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def rescales(stage: Stage) -> tuple[list[dict[str, float]], bool]:
-    """2 -> 4 -> 2 and so on, each when the output flows again."""
+def rescales(stage: LocalCluster) -> tuple[list[dict[str, float]], bool]:
+    """2 -> 4 -> 2 and so on, each after the output has resumed."""
     found = []
     lines = LineShape(vocabulary=KEYS, skew=0.5, seed=5)
-    with stage.wordcount("rescale", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
-        enough = time.monotonic() + 15.0  # by then nearly every word has come
+    with stage.query("rescale", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
+        enough = time.monotonic() + 15.0  # by then nearly every word has occurred
         counting.settle(lambda: time.monotonic() > enough)
         for turn in range(CHANGES + WARM_CHANGES):
             parts = one_rescale(counting, 4 if turn % 2 == 0 else 2)
@@ -77,17 +73,17 @@ def rescales(stage: Stage) -> tuple[list[dict[str, float]], bool]:
         return found, counting.verdict().exact
 
 
-def one_rescale(counting: Counting, count: int) -> dict[str, float]:
-    engine = counting.stage.engine
-    before = engine.sight.present(counting.name)
+def one_rescale(counting: RunningQuery, count: int) -> dict[str, float]:
+    engine = counting.cluster.engine
+    before = engine.telemetry.present(counting.name)
     assert before is not None
     ordered_ms = time.time() * 1000
     outcome = engine.apply(Plan(rescales=(Rescale(counting.name, "count", count),)))
     assert outcome.ok, outcome.refused
-    output = engine.sight.output[counting.name]
+    output = engine.telemetry.output[counting.name]
     settled = int(time.time() * 100) + 60
     counting.settle(lambda: max(output) >= settled)
-    after = engine.sight.present(counting.name)
+    after = engine.telemetry.present(counting.name)
     assert after is not None
     assert len([i for i in after.seated if i.operator == "count"]) == count
     gap_ms, resumed_ms = gap_around(sorted(output), ordered_ms)
@@ -103,10 +99,10 @@ def one_rescale(counting: Counting, count: int) -> dict[str, float]:
     }
 
 
-def executor_kill(stage: Stage, draw: random.Random) -> dict[str, object]:
-    """An executor dies at a random moment of a rescale."""
+def executor_kill(stage: LocalCluster, draw: random.Random) -> dict[str, object]:
+    """Kill an executor at a random moment of a rescale."""
     lines = LineShape(vocabulary=KEYS, skew=0.5, seed=5)
-    with stage.wordcount("killed", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
+    with stage.query("killed", RATE, PARALLELISM, supervised=True, lines=lines) as counting:
         counting.settle(lambda: len(stage.engine.living()[0]) == stage.cluster.settings.nodes, 120.0)
         counting.settle(lambda: counting.output() > 10_000)
         victim = draw.choice(stage.engine.workers())
@@ -130,10 +126,10 @@ def executor_kill(stage: Stage, draw: random.Random) -> dict[str, object]:
 
 
 def driver_kill(draw: random.Random) -> dict[str, object]:
-    """The driver dies at a random moment of a rescale; the run starts it again."""
+    """Kill the driver at a random moment of a rescale; the run restarts it."""
     after_s = draw.uniform(0.0, 1.5)
     report, said = whole_run(
-        "--seconds", "40", "--load", f"constant {RATE}", "--parallelism", "count=2",
+        "wordcount", "--seconds", "40", "--load", f"constant {RATE}", "--parallelism", "count=2",
         "--at", "15:scale count=4", "--at", f"{15 + after_s:.3f}:kill driver",
     )  # fmt: skip
     if report is None:

@@ -1,8 +1,8 @@
 """How much faster than real time the simulator is: rows at the papers' scale, flows at 24,349 instances.
 
 Bars: rows at least 100 times, flows at least 100 times with a fixed plan and at least 5 times with the default policy
-planning in the loop. Processor time is given beside wall time, since others may share the machine; the bars are on
-processor time.
+planning in the loop. Processor time is given beside wall time, since other processes may share the machine; the
+bars are on processor time.
 """
 
 import json
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from barograph.engines.sim import Nobody, Scenario, Simulator, find, run
-from barograph.policies import DEFAULT
-from barograph.rehearsal import rehearse
+from barograph.control.policy_in_sim import rehearse
+from barograph.engines.sim import KeepPlacement, Scenario, Simulator, find, run
+from barograph.policy.registry import DEFAULT
 
 ROWS = ("wordcount-regular", "wordcount-random", "http-diurnal", "migration", "priority-1", "chain-over-time")
 CLUSTER = "recording:largeCluster01"
@@ -41,7 +41,7 @@ def _first(name: str, seconds: float) -> Scenario:
 
 
 def _fixed(grain: str) -> Callable[[Scenario], float]:
-    return lambda s: run(Simulator(s, 0, grain=grain), Nobody()).simulated_s
+    return lambda s: run(Simulator(s, 0, grain=grain), KeepPlacement()).simulated_s
 
 
 def _timed(scenario: Scenario, simulate: Callable[[Scenario], float]) -> dict[str, float]:

@@ -1,43 +1,45 @@
-"""A steered word count while something dies by kill -9 again and again: executor, a node's worker, controller. 30 min.
+"""A steered word count with repeated kill -9 of an executor, a node's worker or the controller. 30 minutes.
 
-BENCH_SECONDS (1800) says how long, BENCH_SEED (7) in which order. Each blow falls 20 s after rows flow again. JSON:
-``seconds``, ``seed``; ``kills``: by kind; ``recovery_s``: by kind, from the blow until rows flow again (a controller:
+BENCH_SECONDS (1800) says how long, BENCH_SEED (7) in which order. Each kill comes 20 s after rows flow again. JSON:
+``seconds``, ``seed``; ``kills``: by kind; ``recovery_s``: by kind, from the kill until rows flow again (a controller:
 until it has done a cycle); ``query_restarts``: each with ``cause`` and ``down_s``; ``controller_starts``, ``said``
 (by the keepers); ``rows``: ``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``resident_mb``: by
 kind of process (``driver_python``, ``driver_java``, ``executors``, ``daemons``: master and workers, ``controller``) the
-median sum in minutes 10 to 13 (``early``) and in the last three (``late``; in a shorter run the same tenths of it),
-``growth``, and ``all`` together; executors die every few minutes, so their sum is that of young ones; ``history``:
-``entries``, ``gaps_marked``, ``holes`` (not marked); ``left_over``: processes and control groups that outlived the run.
+median sum in minutes 10 to 13 (``early``) and in the last three (``late``), in a shorter run in the same parts of it;
+``growth``, and ``all`` together; executors are killed every few minutes, so theirs shows no long-term growth;
+``history``: ``entries``, ``gaps_marked``, ``holes`` (not marked); ``left_over``: processes and control groups that
+outlived the run.
 
 Bars: every row counted once; no hole; a marked gap for each controller that was killed; nothing left over; resident
 memory of all, and of the driver's two processes, at most 1.05 times as much (only in a run of at least 30 minutes:
-before that, code is still being compiled). No node is released here: a sleeping one would hide what the others take.
+before that, code is still being compiled). No node is released here: a released node would hide growth of the others.
 """
 
 import os
 import random
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from barograph.beat import Keeper, last_sign
-from barograph.engines.spark.fence import accounts_of
-from barograph.engines.spark.keeper import NodeKeeper
-from barograph.engines.spark.nodes import executors_of, kill_executor
-from barograph.engines.spark.processes import identify, kill, marked
-from barograph.engines.spark.runs import Run
-from barograph.engines.spark.settings import ClusterSettings
-from barograph.engines.spark.supervise import Supervised
-from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
-from barograph.experiments.steering import Steering
+from barograph.control.heartbeat import ControllerKeeper, last_heartbeat
+from barograph.engines.spark.cluster.node_keeper import NodeKeeper
+from barograph.engines.spark.cluster.node_limit import accounts_of
+from barograph.engines.spark.cluster.node_status import executors_of, kill_executor
+from barograph.engines.spark.cluster.processes import identify, kill, marked
+from barograph.engines.spark.cluster.runs import Run
+from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.experiments.running.warm_up import warm_up
+from barograph.experiments.steering.steering import Steering
 from barograph.experiments.verdict import Verdict
-from barograph.experiments.warm import warm_up
 from barograph.history.read import gaps, rows
-from bench._figures import Bar, figures, finish
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, RunningQuery, open_local_cluster
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from bench._figures import Bar, figures, finish, say
+from bench._processes import parent_of, resident_mb
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "1800"))
 SEED = int(os.environ.get("BENCH_SEED", "7"))
@@ -45,14 +47,14 @@ WHOLE_S = 1800.0
 KINDS = ("executor", "worker", "controller")
 CALM_S = 20.0
 SAMPLE_S = 5.0
-FLOW_S = 180.0  # a node that is to come back, and a query after it, take no longer
+FLOW_S = 180.0  # limit for the restart of a node and then of the query
 RATE = 300
 EPOCH_S = 20.0
 
 
 @dataclass
 class Watch:
-    """What is seen while it runs. samples: (seconds since the start, kind of process -> MB)."""
+    """Measurements during the run. samples: (seconds since the start, kind of process -> MB)."""
 
     began_s: float = field(default_factory=time.monotonic)
     samples: list[tuple[float, dict[str, float]]] = field(default_factory=list)
@@ -67,17 +69,17 @@ def main() -> int:
     watch = Watch()
     with tempfile.TemporaryDirectory(prefix="barograph-soak-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        steering = Steering("adaptive", 2.0, history=folder / "history")
-        with open_stage(ClusterSettings(3, 0.6, 8)) as stage:
+        steering = Steering("adaptive", history=folder / "history", release_after_s=None)
+        with open_local_cluster(ClusterSettings(3, 0.6, 8)) as stage:
             run = stage.cluster.run
             nodes = NodeKeeper(stage.cluster)
             try:
-                warm_up(stage.spark, PARALLELISM, say)
-                with stage.wordcount("soak", rate=RATE, epoch_s=EPOCH_S, supervised=True) as counting:
+                warm_up(stage.spark, WORDCOUNT, PARALLELISM, say)
+                with stage.query("soak", rate=RATE, epoch_s=EPOCH_S, supervised=True) as counting:
                     stage.cluster.fence()
                     with steering.start(stage.supervisor.serve().path, folder) as keeper:
                         watch.began_s = time.monotonic()
-                        strike_on(stage, counting, keeper, watch)
+                        kill_repeatedly(stage, counting, keeper, watch)
                     verdict = counting.verdict()
                     assert isinstance(counting.query, Supervised)
                     restarts = counting.query.restarts
@@ -90,15 +92,15 @@ def main() -> int:
         "kills": {kind: len(found) for kind, found in watch.recovery_s.items()},
         "recovery_s": {kind: figures(found) for kind, found in watch.recovery_s.items()},
         "query_restarts": [{"cause": r.cause, "down_s": round(r.down_s, 2)} for r in restarts],
-        "controller_starts": keeper.starts, "said": keeper.said + nodes.said,
+        "controller_starts": keeper.starts, "said": keeper.said + nodes.problems,
         "rows": rows_of(verdict), "resident_mb": (memory := resident(watch.samples)), "history": history,
         "left_over": left,
     }  # fmt: skip
     return finish(result, bars_of(verdict, history, left, len(watch.recovery_s["controller"]), memory))
 
 
-def strike_on(stage: Stage, counting: Counting, keeper: Keeper, watch: Watch) -> None:
-    """Until the time is over; nothing is struck that would not have come back before the end."""
+def kill_repeatedly(stage: LocalCluster, counting: RunningQuery, keeper: ControllerKeeper, watch: Watch) -> None:
+    """Kill one kind after another in random order until the time is over, with CALM_S between them."""
     chance = random.Random(SEED)
     bag: list[str] = []
     await_controller(counting, keeper)
@@ -107,37 +109,41 @@ def strike_on(stage: Stage, counting: Counting, keeper: Keeper, watch: Watch) ->
         while watch.at_s < min(calm_until_s, SECONDS):
             counting.settle(lambda: True)
             watch.samples.append((watch.at_s, resident_now(stage.cluster.run, keeper)))
-            time.sleep(SAMPLE_S)  # this is the load's time, not a wait for something
+            time.sleep(SAMPLE_S)  # the interval between samples, not a wait for a condition
         if watch.at_s >= SECONDS:
             return
         bag = bag or chance.sample(KINDS, len(KINDS))
         kind = bag.pop()
-        struck_s = time.monotonic()
-        what = BLOWS[kind](stage, counting, keeper, chance)
-        watch.recovery_s[kind].append(time.monotonic() - struck_s)
-        say(f"{watch.at_s:6.0f} s: {what}; well again after {watch.recovery_s[kind][-1]:.1f} s")
+        killed_s = time.monotonic()
+        what = KILLS[kind](stage, counting, keeper, chance)
+        watch.recovery_s[kind].append(time.monotonic() - killed_s)
+        say(f"{watch.at_s:6.0f} s: {what}; recovered after {watch.recovery_s[kind][-1]:.1f} s")
 
 
-def kill_an_executor(stage: Stage, counting: Counting, _: Keeper, chance: random.Random) -> str:
-    """One that holds an instance."""
+def kill_an_executor(stage: LocalCluster, counting: RunningQuery, _: ControllerKeeper, chance: random.Random) -> str:
+    """An executor that runs an instance."""
     run = stage.cluster.run
     counting.settle(lambda: bool(counting.executors()), FLOW_S)
     seats = set(counting.executors().values())
     found = [(node, executor) for node in run.settings.node_names() for executor in executors_of(run, node)]
     node, executor = chance.choice(sorted(f for f in found if f[1] in seats))
-    return hit(counting, executor, lambda: kill_executor(run, node, executor), f"killed executor {executor} on {node}")
+    return killed(
+        counting, executor, lambda: kill_executor(run, node, executor), f"killed executor {executor} on {node}"
+    )
 
 
-def kill_a_worker(stage: Stage, counting: Counting, _: Keeper, chance: random.Random) -> str:
+def kill_a_worker(stage: LocalCluster, counting: RunningQuery, _: ControllerKeeper, chance: random.Random) -> str:
     run = stage.cluster.run
     node = chance.choice([n.name for n in stage.cluster.status() if n.alive])
     executor = next(iter(executors_of(run, node)), "")
-    what = hit(counting, executor, lambda: kill([run.leaders[node]]), f"killed the worker of {node}")
+    what = killed(counting, executor, lambda: kill([run.leaders[node]]), f"killed the worker of {node}")
     counting.settle(lambda: next(n.alive for n in stage.cluster.status() if n.name == node), FLOW_S)
     return what
 
 
-def kill_the_controller(_stage: Stage, counting: Counting, keeper: Keeper, _: random.Random) -> str:
+def kill_the_controller(
+    _stage: LocalCluster, counting: RunningQuery, keeper: ControllerKeeper, _: random.Random
+) -> str:
     starts = keeper.starts
     keeper.process.kill()
     counting.settle(lambda: keeper.starts > starts, FLOW_S)
@@ -145,20 +151,20 @@ def kill_the_controller(_stage: Stage, counting: Counting, keeper: Keeper, _: ra
     return "killed the controller"
 
 
-BLOWS: dict[str, Callable[[Stage, Counting, Keeper, random.Random], str]] = {
+KILLS: dict[str, Callable[[LocalCluster, RunningQuery, ControllerKeeper, random.Random], str]] = {
     "executor": kill_an_executor,
     "worker": kill_a_worker,
     "controller": kill_the_controller,
 }
 
 
-def hit(counting: Counting, executor: str, blow: Callable[[], object], what: str) -> str:
-    """Strike, and wait until rows flow again: at once where the executor held no instance."""
+def killed(counting: RunningQuery, executor: str, kill_it: Callable[[], object], what: str) -> str:
+    """Kill, and wait until rows flow again: at once if the executor held no instance."""
     assert isinstance(counting.query, Supervised)
     before, sat = len(counting.query.restarts), executor in counting.executors().values()
     query = counting.query
-    blow()
-    if sat:  # unless a plan was just taking it elsewhere
+    kill_it()
+    if sat:  # the query restarts, unless a plan was just moving its instances
 
         def over() -> bool:
             seats = counting.executors().values()
@@ -171,17 +177,17 @@ def hit(counting: Counting, executor: str, blow: Callable[[], object], what: str
     return what if sat else f"{what}, which held no instance"
 
 
-def await_controller(counting: Counting, keeper: Keeper) -> None:
-    """Until this life of it has done a cycle and waits for the next."""
+def await_controller(counting: RunningQuery, keeper: ControllerKeeper) -> None:
+    """Wait until the present controller process has done a cycle and waits for the next."""
 
     def waits() -> bool:
-        sign = last_sign(keeper.beat, keeper.process.pid)
-        return sign is not None and sign.doing == "waiting"
+        heartbeat = last_heartbeat(keeper.heartbeat, keeper.process.pid)
+        return heartbeat is not None and heartbeat.doing == "waiting"
 
     counting.settle(waits, FLOW_S)
 
 
-def resident_now(run: Run, keeper: Keeper) -> dict[str, float]:
+def resident_now(run: Run, keeper: ControllerKeeper) -> dict[str, float]:
     """MB by kind of process."""
     executors = {p.pid for node in run.settings.node_names() for p in executors_of(run, node).values()}
     found = {
@@ -196,7 +202,7 @@ def resident_now(run: Run, keeper: Keeper) -> dict[str, float]:
 
 def rss_mb(pid: int) -> float:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+        return resident_mb(pid)
     except OSError:
         return 0.0  # ended meanwhile
 
@@ -206,8 +212,7 @@ def children(parent: int, word: bytes) -> list[int]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             try:
-                mine = int((folder / "stat").read_text().rsplit(") ", 1)[1].split()[1]) == parent
-                if mine and word in (folder / "cmdline").read_bytes():
+                if parent_of(int(folder.name)) == parent and word in (folder / "cmdline").read_bytes():
                     found.append(int(folder.name))
             except OSError:
                 continue
@@ -232,8 +237,8 @@ def read_history(folder: Path) -> dict[str, object]:
     return {"entries": len(kinds), "gaps_marked": kinds.count("gap"), "holes": gaps(folder)}
 
 
-def left_over(run: Run, keeper: Keeper) -> list[str]:
-    """Whatever of the run is still there when it is over."""
+def left_over(run: Run, keeper: ControllerKeeper) -> list[str]:
+    """Processes and control groups of the run that still exist after its end."""
     found = [f"process {p.pid}" for p in marked(run.run_id)]
     if identify(keeper.process.pid) is not None:
         found.append(f"controller {keeper.process.pid}")
@@ -261,7 +266,3 @@ def bars_of(
         kinds = ("all", "driver_python", "driver_java")
         bars += [Bar(f"growth of {kind}", memory[kind]["growth"], at_most=1.05) for kind in kinds]
     return bars
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -1,8 +1,9 @@
-"""What a DPS trigger costs on a warm three-node cluster under load: topology ``event`` turns it on and off again and
-again beside ``archive``, 1,000 lines (5,000 words) a second each; each desires two of the three nodes, so that one of
-them must go from the one to the other.
+"""The cost of a DPS trigger on a warm three-node cluster under load.
 
-A controller process steers by the policy dps; the trigger is asked for over the driver's endpoint, as ``barograph
+Topology ``event`` turns its trigger on and off repeatedly beside ``archive``, 1,000 lines a second each; each desires
+two of the three nodes, so that one node moves between them.
+
+A controller process uses the policy dps; the trigger is requested over the driver's endpoint, as ``barograph
 priority`` does. JSON: ``rate_lines_s`` of each topology; ``changes``, each with ``on``, ``O_s`` (trigger until sources
 read again), ``drain_s``, ``reschedule_s``, ``resume_s`` (its parts), ``nodes`` (of event and archive after it) and
 ``in_order``; ``overhead_s`` and its parts (median, worst, count); ``rows`` lost and counted twice, of both topologies.
@@ -14,33 +15,34 @@ import os
 import sys
 import time
 
-from barograph.engines.spark.asks import Asks
-from barograph.engines.spark.client import RemoteEngine
-from barograph.experiments.stage import PARALLELISM, Counting, Stage, open_stage
+from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.experiments.running.warm_up import require_alive, warm_up
 from barograph.experiments.verdict import Verdict
-from barograph.experiments.warm import require_alive, warm_up
-from barograph.priority.desk import Desk
-from barograph.priority.machine import Phase
-from barograph.priority.served import priorities_of, serve
-from bench._figures import Bar, figures, finish
+from barograph.priority.machine import PriorityPhase
+from barograph.priority.manager import PriorityManager
+from barograph.priority.service import priorities_of, serve
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, RunningQuery, open_local_cluster
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from bench._figures import Bar, figures, finish, say
 
 RATE = 1000
 WARM_TURNS = 2
 CYCLE_S = 5.0
 REPEATS = int(os.environ.get("BENCH_REPEATS", "10"))
 EVENT, ARCHIVE = "event", "archive"
-IN_ORDER = [Phase.DRAINING, Phase.RESCHEDULING, Phase.RESUMING, Phase.STEADY]
+IN_ORDER = [PriorityPhase.DRAINING, PriorityPhase.RESCHEDULING, PriorityPhase.RESUMING, PriorityPhase.STEADY]
 LONGEST_S = 30.0
 PARTS = ("O_s", "drain_s", "reschedule_s", "resume_s")
 
 
 def main() -> int:
-    with open_stage() as stage:
-        warm_up(stage.spark, PARALLELISM)
+    with open_local_cluster() as stage:
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         serve(stage.supervisor)
         for name in (EVENT, ARCHIVE):
-            stage.engine.declare(name, Asks(desired_nodes=2))
-        with stage.wordcount(ARCHIVE, rate=RATE) as archive, stage.wordcount(EVENT, rate=RATE) as event:
+            stage.engine.declare(name, QueryOptions(desired_nodes=2))
+        with stage.query(ARCHIVE, rate=RATE) as archive, stage.query(EVENT, rate=RATE) as event:
             with stage.steered("dps", cycle_s=CYCLE_S, options={"mode": "cut"}) as keeper:
                 await_nodes(stage, event, on=False)
                 found = [change(stage, event, on=turn % 2 == 0) for turn in range(WARM_TURNS + REPEATS)][WARM_TURNS:]
@@ -72,44 +74,40 @@ def as_given(found: dict[str, object]) -> bool:
     return found["nodes"] == ([2, 1] if found["on"] else [1, 2])
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def nodes_of(stage: Stage) -> list[int]:
-    """How many nodes event and archive have, each alone on its own; otherwise 0."""
+def nodes_of(stage: LocalCluster) -> list[int]:
+    """How many nodes event and archive have, if they share none; otherwise 0."""
     now = stage.engine.glance()
     homes = {name: {s.node for s in now.placement.of_topology(name).slots.values()} for name in (EVENT, ARCHIVE)}
     return [0, 0] if homes[EVENT] & homes[ARCHIVE] else [len(homes[EVENT]), len(homes[ARCHIVE])]
 
 
-def await_nodes(stage: Stage, counting: Counting, on: bool) -> list[int]:
+def await_nodes(stage: LocalCluster, counting: RunningQuery, on: bool) -> list[int]:
     wanted = [2, 1] if on else [1, 2]
     deadline = time.monotonic() + LONGEST_S
     counting.settle(lambda: nodes_of(stage) == wanted or time.monotonic() > deadline, 2 * LONGEST_S)
     return nodes_of(stage)
 
 
-def since(desk: Desk, at_s: float) -> list[tuple[float, str, Phase]]:
-    return [step for step in desk.passed if step[0] >= at_s]
+def since(manager: PriorityManager, at_s: float) -> list[tuple[float, str, PriorityPhase]]:
+    return [step for step in manager.passed if step[0] >= at_s]
 
 
-def change(stage: Stage, event: Counting, on: bool) -> dict[str, object]:
-    """One change, when rows have flowed for a while since the one before. Nobody looks while it is under way."""
+def change(stage: LocalCluster, event: RunningQuery, on: bool) -> dict[str, object]:
+    """One change, after rows have flowed for a while. Nothing is observed while it is in progress."""
     calm_s = time.monotonic() + 4.0
     event.settle(lambda: time.monotonic() > calm_s)
     time.sleep(0.5)
-    desk = priorities_of(stage.supervisor).desk
+    manager = priorities_of(stage.supervisor).manager
     assert stage.supervisor.endpoint is not None
     remote = RemoteEngine(stage.supervisor.endpoint.path)
     asked_s = time.time()
     remote.ask("priority", {"do": "trigger", "topology": EVENT, "on": on})
     remote.close()
     deadline = time.monotonic() + LONGEST_S
-    while [p for _, _, p in since(desk, asked_s)][-1:] != [Phase.STEADY] and time.monotonic() < deadline:
+    while [p for _, _, p in since(manager, asked_s)][-1:] != [PriorityPhase.STEADY] and time.monotonic() < deadline:
         time.sleep(0.02)
     require_alive(event.query)
-    steps = since(desk, asked_s)
+    steps = since(manager, asked_s)
     at_s = {phase: at for at, _, phase in steps}
     seen = [phase for _, _, phase in steps]
     in_order = seen == IN_ORDER
@@ -122,7 +120,7 @@ def change(stage: Stage, event: Counting, on: bool) -> dict[str, object]:
         "resume_s": round(times[3] - times[2], 3),
         "in_order": in_order,
         "nodes": await_nodes(stage, event, on),
-        "told": desk.told[-2:],
+        "told": manager.told[-2:],
     }
     say(
         f"trigger {'on ' if on else 'off'}: O {found['O_s']} s (drain {found['drain_s']}, reschedule "

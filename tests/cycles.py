@@ -1,4 +1,4 @@
-"""Small worlds for the tests of stages: topologies, snapshots with given numbers, and histories of them."""
+"""Test data for the stages: topologies, snapshots with given numbers, and histories of them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -48,7 +48,7 @@ def nodes(count: int = 3, cpu_pct: float = 600.0, slots: int = 1, seats: int | N
 
 
 def workers_on(cluster: Sequence[Node], seats: int = 1) -> tuple[Worker, ...]:
-    """A worker in every slot, with the seats of its node or else so many."""
+    """A worker in every slot, with the seats of its node, or the given number if it has none."""
     return tuple(Worker(Slot(n.name, k), f"{n.name}-{k}", n.seats or seats) for n in cluster for k in range(n.slots))
 
 
@@ -130,7 +130,7 @@ _rows = st.floats(0, 1e6, allow_nan=False)
 
 @st.composite
 def runs(draw: st.DrawFn, least: int = 1, most: int = 8) -> list[Snapshot]:
-    """Any run of word count: whatever arrives, whatever of it is executed, at any cost."""
+    """Any run of word count: any arrivals, any part of them executed, at any cost."""
     found = []
     for k in range(draw(st.integers(least, most))):
         numbers = {}

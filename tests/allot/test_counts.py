@@ -1,4 +1,4 @@
-"""Every row of the thesis's tables and of the specification, and the laws of both schedulers."""
+"""Every row of the thesis's tables and further worked cases, and the laws of both schedulers."""
 
 from collections.abc import Callable
 
@@ -45,12 +45,12 @@ def test_dps_worked(case: str) -> None:
     assert dps(nodes, desired, level).given == expected
 
 
-def test_sps_names_who_gets_none_and_what_stays_idle() -> None:
+def test_sps_names_topologies_without_nodes_and_idle_nodes() -> None:
     found = sps(7, (8, 8, 4, 4), (4, 4, 2, 2), (1, 1, 2, 2))
     assert (found.starved, found.idle) == ((1, 3), 1)
 
 
-def test_what_is_too_much_is_taken_from_the_smallest_fraction() -> None:
+def test_nodes_in_excess_are_taken_from_the_smallest_fraction() -> None:
     # quotas 2.5, 2.75 and 3.75 of 9: rounded 3 + 3 + 4 = 10, and the first was rounded up by most
     assert dps(9, (10, 11, 15), (1, 1, 1)).given == (2, 3, 4)
 
@@ -61,13 +61,13 @@ BAD: dict[str, tuple[Callable[[], Given], str]] = {
     "empty cluster": (lambda: dps(0, (4, 4), (1, 1)), "nodes must be"),
     "levels missing": (lambda: dps(9, (4, 4), (1,)), "2 desired numbers and 1 levels"),
     "minimums missing": (lambda: sps(9, (4, 4), (1,), (1, 1)), "2 desired numbers and 1 minimums"),
-    "nobody": (lambda: dps(9, (), ()), "no topology"),
+    "no topology": (lambda: dps(9, (), ()), "no topology"),
     "desired 0": (lambda: dps(9, (4, 0), (1, 1)), "desired of topology 1"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_names_the_culprit(case: str) -> None:
+def test_bad_input_is_refused_with_the_wrong_value(case: str) -> None:
     call, words = BAD[case]
     with pytest.raises(BadInput, match=words):
         call()

@@ -1,4 +1,4 @@
-"""Which nodes: kept where possible, untouched where nothing changes; isolation as Storm does it."""
+"""Which nodes: kept if possible, unchanged if counts do not change; isolation as in Storm."""
 
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from barograph.model import (
     Operator,
     OperatorDemand,
     Placement,
+    ReasonCode,
     Slot,
     Snapshot,
     Topology,
@@ -58,7 +59,7 @@ def world(
 
 
 def settled(allotter: Allotter, now: Snapshot) -> tuple[Allotment, list[Cycle]]:
-    """What it gives in a first cycle, and the history that this makes."""
+    """The allotment of a first cycle, and a history with that cycle."""
     found = allotter([], now, NOTHING)
     return found, [remembered(now, allotment=found)]
 
@@ -77,7 +78,7 @@ def test_use_case_1_names_its_nodes() -> None:
     assert (found.starved, found.idle) == ((), ())
 
 
-def test_who_starves_and_what_stays_idle_is_named_with_reasons() -> None:
+def test_starved_topologies_and_idle_nodes_are_named_with_reasons() -> None:
     now = world(*USE_CASE_1, count=7)
     found = Sps()([], now, NOTHING)
     assert found.starved == ("b", "d")
@@ -137,7 +138,7 @@ counts = st.tuples(st.integers(1, 9), st.integers(0, 9), st.integers(1, 3))
 
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from([Sps(), Dps()]), st.lists(counts, min_size=1, max_size=5), st.integers(1, 20), st.integers(0, 5))
-def test_no_node_is_shared_and_what_does_not_change_is_not_touched(
+def test_no_node_is_shared_and_unchanged_counts_keep_their_nodes(
     allotter: Allotter, them: list[tuple[int, int, int]], count: int, lost: int
 ) -> None:
     now = world(*(topology(f"t{i}", d, min(m, d), lv) for i, (d, m, lv) in enumerate(them)), count=count)
@@ -156,23 +157,23 @@ def test_no_node_is_shared_and_what_does_not_change_is_not_touched(
         assert len(kept) == min(len(mine), len(alive.intersection(before)))
 
 
-def test_shared_leaves_every_node_to_everybody() -> None:
+def test_shared_allows_every_node_to_every_topology() -> None:
     assert Shared()([], world(topology("a")), NOTHING) == Allotment()
 
 
-def test_isolation_deals_workers_evenly() -> None:
+def test_isolation_distributes_workers_evenly() -> None:
     found = isolated(topology("a", workers=5, isolate_nodes=2), topology("rest"), slots=4)
     assert dict(found.nodes) == {"a": ("n1", "n2")}
     assert dict(found.workers) == {"a": (3, 2)}
     assert found.starved == ()
 
 
-def test_a_share_that_fits_nowhere_starves_and_all_others_wait() -> None:
+def test_a_share_that_fits_on_no_machine_starves_and_all_others_wait() -> None:
     found = isolated(topology("a", workers=5, isolate_nodes=2), topology("rest"))
     assert dict(found.workers) == {"a": (2,)}
     assert found.starved == ("rest",)
     assert found.nodes["rest"] == ()
-    assert "no machine has room" in found.reasons[0].why
+    assert found.reasons[0].code is ReasonCode.ISOLATION_SHORT
 
 
 def test_machines_that_match_are_kept() -> None:
@@ -180,18 +181,18 @@ def test_machines_that_match_are_kept() -> None:
     assert found.nodes["a"] == ("n3", "n4")
 
 
-def test_a_machine_with_two_topologies_matches_nobody() -> None:
+def test_a_machine_with_two_topologies_is_not_kept() -> None:
     found = isolated(topology("a", workers=1, isolate_nodes=1), topology("b"), placed={"a": ["n3"], "b": ["n3"]})
     assert found.nodes["a"] == ("n1",)
 
 
-def test_machines_go_by_room() -> None:
+def test_machines_with_most_slots_are_chosen_first() -> None:
     now = world(topology("a", workers=3, isolate_nodes=1), count=3, slots=1)
     roomy = replace(now, nodes=(*now.nodes[:2], Node("big", 100, 3)))
     assert Isolation()([], roomy, NOTHING).nodes["a"] == ("big",)
 
 
 @pytest.mark.parametrize("allotter", [Sps(), Dps(), Isolation(), Shared()], ids=lambda a: type(a).__name__)
-def test_a_world_without_topologies_is_no_trouble(allotter: Allotter) -> None:
+def test_a_cluster_without_topologies_is_allowed(allotter: Allotter) -> None:
     found = allotter([], world(count=2), NOTHING)
     assert not found.nodes and not found.starved

@@ -1,4 +1,4 @@
-"""The table of the papers' headlines, and when their bench fails: on papers made for the test."""
+"""The table of the papers' headlines, and when the bench fails: with papers made for the test."""
 
 import importlib
 import json
@@ -33,7 +33,7 @@ def tiny(tmp_path: Path) -> str:
 
 
 def paper(tiny: str, because: str = "", stated: float = 500.0) -> Paper:
-    """Its one stated number is that of the rows which tiny completes."""
+    """A paper whose one stated number is the rows that scenario tiny completes."""
 
     def judge(found: Mapping[str, Result]) -> Sequence[Headline]:
         rows = found["first"].completed_rows
@@ -65,7 +65,7 @@ def test_all_is_met(tiny: str) -> None:
     assert [line.split()[-1] for line in rows] == ["met", "met"]
 
 
-def test_a_miss_with_a_cause_is_told_and_passes(tiny: str) -> None:
+def test_a_miss_with_a_cause_is_reported_and_passes(tiny: str) -> None:
     found = of(paper(tiny, "the fake paper counts " + "and counts " * 20 + "otherwise", 900.0))
     assert exit_code(found) == 0
     lines = table(found[0])
@@ -94,7 +94,7 @@ def test_a_run_that_breaks_fails_and_the_other_papers_still_count(tiny: str) -> 
     assert found[1].headlines
 
 
-def test_a_judge_that_breaks_or_says_nothing_fails(tiny: str) -> None:
+def test_a_judge_that_breaks_or_returns_nothing_fails(tiny: str) -> None:
     cases = (Case("first", tiny, "none"),)
     trips = Paper("trips", "", cases, lambda found: [holds("", "", "", bool(found["second"]))])
     silent = Paper("silent", "", cases, lambda _: [])

@@ -17,12 +17,12 @@ def test_the_order_of_merit() -> None:
     assert [r.policy for r in ranked(runs)] == ["as quick and cheap", "quick", "slow", "late"]
 
 
-def test_who_is_equal_in_all_shares_the_place() -> None:
+def test_of_equal_runs_the_default_comes_first() -> None:
     runs = [run("dps", 0, 10.0, 300.2), run("adaptive", 0, 10.5, 300.4), run("even", 0, 9.9, 310.0)]
     assert [r.policy for r in ranked(runs)] == ["adaptive", "dps", "even"]
 
 
-def test_why_somebody_is_behind() -> None:
+def test_why_a_policy_is_behind() -> None:
     best = run("best", 0, 10.0, 200.0)
     late, slow, dear, placed = (
         why_not(mine, best)
@@ -36,10 +36,10 @@ def test_why_somebody_is_behind() -> None:
     assert late == "7 late rows against 0 of best; it reserves 2.0 times the CPU"
     assert slow == (
         "mean complete time 20.0 ms against 10.0 ms of best; it spreads over 2.0 nodes where adaptive keeps to 1.0 and "
-        "it reserves 2.0 times the CPU and it changes 0 times what adaptive stops 3 times to change"
+        "it reserves 2.0 times the CPU and it has 0 reconfigurations where adaptive has 3"
     )
     assert dear == (
         "best is as quick (10.0 ms against 10.5) and reserves 200 CPU-s against 400; it keeps all on 2.0 nodes and "
-        "uses 25% of them on the mean, where adaptive keeps room to grow on 4.0"
+        "uses 25% of them on average, where adaptive keeps room to grow on 4.0"
     )
     assert placed.endswith("it does so by its placement alone")

@@ -1,4 +1,4 @@
-"""What the soak says of its samples: growth from a third of its time to its end, and which bars are missed."""
+"""The soak's figures: growth from a third of its time to its end, and which bars are missed."""
 
 import pytest
 

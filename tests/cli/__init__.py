@@ -1,1 +1,1 @@
-"""The command line, as its user meets it."""
+"""The command line, as a user calls it."""

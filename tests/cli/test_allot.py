@@ -1,4 +1,4 @@
-"""`barograph allot`: the specification's table through the command line, and bad input in one sentence."""
+"""`barograph allot`: the thesis's tables through the command line, and bad input in one sentence."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``barograph cluster``: it outlives its command and is gone after ``down``; bad input is one line and nothing else."""
+"""``barograph cluster``: the cluster outlives the command and ends with ``down``; bad input gives one line."""
 
 import json
 import socket
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from barograph.cli.main import main
-from barograph.engines.spark import detached, runs
+from barograph.engines.spark.cluster import detached, runs
+from barograph.engines.spark.cluster.processes import marked
 from barograph.engines.spark.folders import STATE_VARIABLE
-from barograph.engines.spark.processes import marked
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +34,13 @@ def taken_port() -> Iterator[int]:
     [
         (["up", "--nodes", "0"], "nodes"),
         (["up", "--seats", "0"], "seats"),
-        (["up", "--node-cpu", "-1"], "node_cpu"),
+        (["up", "--node-cpu", "-1"], "--node-cpu must be"),
         (["up", "--nodes", "2", "--node-cpu", "0.5,0.5,0.5"], "3 values for 2 nodes"),
         (["up", "--executors", "0"], "executors"),
         (["up", "--memory", "1"], "memory"),
         (["up", "--port", "PORT"], "port"),
         (["up", "--name", "a/b"], "name"),
-        (["down", "nobody"], "nobody"),
+        (["down", "missing"], "missing"),
     ],
 )
 def test_bad_input(arguments: list[str], culprit: str, taken_port: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,7 +67,7 @@ def test_up_status_down(capsys: pytest.CaptureFixture[str]) -> None:
     (shown,) = json.loads(capsys.readouterr().out)
     assert (shown["name"], shown["master"], shown["nodes"][0]["alive"]) == ("mine", master, True)
     assert main(["cluster", "status"]) == 0
-    assert "node-1     127.0.0.2    alive" in capsys.readouterr().out
+    assert "node-1  127.0.0.2  alive" in capsys.readouterr().out
     assert main(["cluster", "up", "--nodes", "1", "--name", "mine"]) == 2
     assert "mine is up already" in capsys.readouterr().err
     (run,) = runs.all_runs()

@@ -4,19 +4,22 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from barograph.cli.history import still
 from barograph.cli.main import main
+from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, parse_scenario, run
 from barograph.history import Recorder, cycles
 from barograph.history.files import parts
 from barograph.history.scenario import scenario_of
-from barograph.model import Cycle
-from barograph.policies import named
-from barograph.rehearsal import PolicyDecider
+from barograph.model import Cycle, Operator
+from barograph.policy.registry import named
+from tests.cycles import chain, remembered, seen, work
 
 SHORT = """
 name = "short"
@@ -38,7 +41,7 @@ edges = [{source = "s", target = "k", selectivity = 1.5}]
 def recorded() -> tuple[Cycle, ...]:
     decider = PolicyDecider(named("adaptive"), keep_all=True)
     run(Simulator(parse_scenario(SHORT, "short"), seed=1), decider)
-    return tuple(decider.cycles[1:])  # the first is before time began
+    return tuple(decider.cycles[1:])  # the first is at the start, when no time has passed
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,20 @@ def test_the_listing_has_what_changed_and_the_gaps(folder: Path, capsys: pytest.
     assert "in       150/s" in lines[-1]
 
 
+def test_in_is_what_arrives_at_all_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of every topology, whether its source is listed first or not, also when another topology comes."""
+    one = chain(Operator("s", 1, source=True), Operator("k", 1), name="one")
+    two = replace(one, name="two", operators=(one.operators[1], one.operators[0]))
+    busy = {"s": work(1000.0), "k": work(70.0)}
+    history = Recorder(tmp_path, "adaptive", "act", clock=lambda: 1000.0)
+    history.record(remembered(seen([two], {"two": busy}, cycle_s=10.0)))
+    history.record(remembered(seen([one, two], {"one": busy, "two": busy}, cycle_s=10.0, at_s=10.0)))
+    history.close()
+    assert main(["history", str(tmp_path), "--all"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
+    assert [line.split(" in ")[1].split("/s")[0].strip() for line in lines] == ["100", "200"]
+
+
 def test_json_has_every_entry_once(
     folder: Path, recorded: tuple[Cycle, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +92,7 @@ def test_json_has_every_entry_once(
     assert [r["kind"] for r in rows].count("gap") == 1
     assert all("cycle" not in r for r in rows)
     assert rows[1]["reasons"] and isinstance(rows[1]["reasons"][0]["numbers"], dict)
+    assert {"forecast", "moved-little"} <= {reason["code"] for reason in rows[1]["reasons"]}
 
 
 def test_a_still_view_has_each_entry_once(folder: Path) -> None:
@@ -85,7 +103,7 @@ def test_a_still_view_has_each_entry_once(folder: Path) -> None:
     assert not [p for p in folder.iterdir() if p.is_dir()]
 
 
-def test_the_world_of_a_recording_is_the_one_it_was_made_in(recorded: tuple[Cycle, ...]) -> None:
+def test_the_scenario_of_a_history_has_its_cluster_topologies_and_load(recorded: tuple[Cycle, ...]) -> None:
     made, found = parse_scenario(SHORT, "short"), scenario_of(recorded, "again")
     assert found.duration_s == pytest.approx(made.duration_s, abs=1.0)
     assert [n.name for n in found.nodes] == ["n-1", "n-2"]
@@ -112,10 +130,10 @@ def test_replay_shows_what_another_policy_would_have_done(
     assert report["recorded"]["completed_rows"] == pytest.approx(rows)
     for name in ("simulated", "replayed"):
         assert report[name]["completed_rows"] == pytest.approx(1.5 * (50 * 60 + 150 * 120), rel=0.03)
-    assert rows > report["simulated"]["completed_rows"], "what a failure repeated was seen twice"
-    # its own policy in the world rebuilt from it comes to much the same CPU as it did
+    assert rows > report["simulated"]["completed_rows"], "rows that a failure repeated are counted twice"
+    # in the scenario rebuilt from the history, the same policy uses about the same CPU
     assert report["simulated"]["cpu_used_s"] == pytest.approx(report["recorded"]["cpu_used_s"], rel=0.1)
-    # declared shares stand, whatever the load does: 20 + 2 x 60 %
+    # declared shares do not change with the load: 20 + 2 x 60 %
     assert report["replayed"]["cpu_reserved_s"] == pytest.approx(1.4 * report["seconds"], rel=0.1)
     assert report["replayed"]["rescales"] == 0
     assert main(["replay", str(folder), "--policy", "none"]) == 0
@@ -141,8 +159,20 @@ def test_nonsense_is_refused_in_one_line(case: str, folder: Path, capsys: pytest
     assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
 
 
+@pytest.mark.parametrize("more", [[], ["--sql", "select code from reasons"]], ids=["listing", "sql"])
+def test_a_history_of_another_format_is_refused(
+    folder: Path, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = parts(folder)[0].path
+    table = pq.ParquetFile(source).read().replace_schema_metadata(None)  # type: ignore[no-untyped-call]
+    pq.write_table(table, tmp_path / source.name)  # type: ignore[no-untyped-call]
+    assert main(["history", str(tmp_path), *more]) == 2
+    shown = capsys.readouterr()
+    assert "has format 0, and this version of Barograph reads only format 1" in shown.err and shown.out == ""
+
+
 def ask(folder: Path, question: str) -> "subprocess.CompletedProcess[str]":
-    """In a process of its own: the first session of a process settles what its Java can do for all that follow."""
+    """In a separate process: the first Spark session of a process fixes its JVM's settings for all later ones."""
     command = [
         sys.executable,
         "-m",
@@ -159,7 +189,7 @@ def ask(folder: Path, question: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.spark
-def test_questions_in_sql(folder: Path) -> None:
+def test_queries_in_sql(folder: Path) -> None:
     most = "(select max(arrived) from operators) as most"
     answer = ask(folder, f"select kind, count(*) as n, {most} from cycles group by kind order by kind")
     assert answer.returncode == 0, answer.stderr[-2000:]

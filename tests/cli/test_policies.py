@@ -5,7 +5,7 @@ import json
 import pytest
 
 from barograph.cli.main import main
-from barograph.policies import POLICIES
+from barograph.policy.registry import POLICIES
 
 
 def test_the_table_names_every_policy_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What cannot be is told in one line with exit code 2, and nothing is started."""
+"""Invalid arguments give one line and exit code 2, and nothing is started."""
 
 import socket
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from barograph.cli.main import main
-from barograph.engines.spark import embedded
+from barograph.engines.spark.cluster import embedded
 from barograph.engines.spark.folders import STATE_VARIABLE
 
 BAD = {
@@ -15,7 +15,7 @@ BAD = {
     "load of no known shape": (["wordcount", "--load", "sinus 5"], "sinus"),
     "zero nodes": (["wordcount", "--nodes", "0"], "nodes must be"),
     "cores of too few nodes": (["wordcount", "--node-cpu", "0.6,0.3"], "2 values for 3 nodes"),
-    "cores that are no number": (["wordcount", "--node-cpu", "lots"], "write cores for all nodes, or for each"),
+    "cores that are no number": (["wordcount", "--node-cpu", "lots"], "one number for all nodes or one for each"),
     "zero seats": (["wordcount", "--seats", "0"], "seats must be"),
     "negative seconds": (["wordcount", "--seconds", "-3"], "seconds must be"),
     "seconds that are no number": (["wordcount", "--seconds", "nan"], "seconds must be"),
@@ -39,10 +39,10 @@ BAD = {
     "kill on an unknown node": (["wordcount", "--at", "5:kill executor@node-9"], "no node 'node-9'"),
     "kill of an unknown worker": (["wordcount", "--at", "5:kill executor@node-1/3"], "has 1 workers"),
     "kill of something else": (["wordcount", "--at", "5:kill rack@node-1"], "the action must be"),
-    "kill of a worker as a node": (["wordcount", "--at", "5:kill node@node-1/0"], "no name of a node"),
+    "kill of a worker as a node": (["wordcount", "--at", "5:kill node@node-1/0"], "not the name of a node"),
     "driver killed too late": (["wordcount", "--seconds", "9", "--at", "50:kill driver"], "the run ends after 9 s"),
     "theta of a policy without one": (["wordcount", "--policy", "even", "--theta", "5"], "even has no theta"),
-    "theta without a policy": (["wordcount", "--theta", "5"], "--theta is of a policy"),
+    "theta without a policy": (["wordcount", "--theta", "5"], "--theta needs a policy"),
     "unknown way to move": (["wordcount", "--policy", "liu", "--migration", "jump"], "must be one of restart-app"),
     "unknown way for actions": (["wordcount", "--migration", "jump", "--at", "5:cut"], "--migration must be one of"),
     "a policy that ends its own application": (["wordcount", "--policy", "liu", "--migration", "restart-app"],
@@ -51,21 +51,21 @@ BAD = {
         "cannot end the application it steers"),
     "two ways to move": (["wordcount", "--policy", "liu", "--option", "mode=cut", "--migration", "cut"],
         "give one of them"),
-    "shares for another policy": (["wordcount", "--policy", "liu", "--share", "split=4"], "--share is of policy fixed"),
-    "share of nobody": (["wordcount", "--policy", "fixed", "--share", "join=4"], "no operator 'join'"),
+    "shares for another policy": (["wordcount", "--policy", "liu", "--share", "split=4"], "used with policy fixed"),
+    "share of an unknown operator": (["wordcount", "--policy", "fixed", "--share", "join=4"], "no operator 'join'"),
     "share above a core": (["wordcount", "--policy", "fixed", "--share", "split=140"], "at most 100"),
     "peak of nothing": (["wordcount", "--policy", "fixed-peak"], "--like FILE"),
     "like a file that is not there": (["wordcount", "--policy", "fixed-equal", "--like", "/no"], "cannot be read"),
-    "like for another policy": (["wordcount", "--policy", "liu", "--like", "/no"], "--like is of policies"),
-    "recovery that is no time": (["wordcount", "--policy", "liu", "--recovery", "soon"], "'soon' is not a time"),
-    "toil of the source": (["wordcount", "--toil", "source=5"], "only split and count"),
-    "toil without a number": (["wordcount", "--toil", "split=much"], "not OPERATOR=MICROSECONDS"),
+    "like for another policy": (["wordcount", "--policy", "liu", "--like", "/no"], "can only be used with policies"),
+    "recovery that is no time": (["wordcount", "--policy", "liu", "--recovery", "soon"], "--recovery must be a time"),
+    "busy work of the source": (["wordcount", "--busy", "source=5"], "only split and count"),
+    "busy work without a number": (["wordcount", "--busy", "split=much"], "not OPERATOR=MICROSECONDS"),
     "actions on Spark alone": (["wordcount", "--policy", "spark", "--at", "5:cut"], "leave --at out"),
-    "options for Spark alone": (["wordcount", "--policy", "spark", "--theta", "5"], "--theta is not for policy spark"),
+    "options for Spark alone": (["wordcount", "--policy", "spark", "--theta", "5"], "--theta cannot be used"),
     "epoch too short for Spark alone": (["wordcount", "--policy", "spark", "--epoch", "2s"], "epoch of Spark alone"),
     "a grace time that is none": (["wordcount", "--policy", "even", "--release-after", "soon"], "soon"),
-    "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "spare must be"),
-    "a master nobody knows": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
+    "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "--spare-nodes must be"),
+    "a master that does not answer": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
 }  # fmt: skip
 
 

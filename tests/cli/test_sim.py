@@ -1,4 +1,4 @@
-"""``barograph sim`` says what came of a run, and refuses nonsense in one line."""
+"""``barograph sim`` prints the results of a run, and refuses invalid input in one line."""
 
 import json
 from pathlib import Path
@@ -149,7 +149,7 @@ SPOILT = {
         'edges = [{source = "s", target = "k"}, {source = "k", target = "k"}]',
         "topology t has a cycle through k",
     ),
-    "unknown operator in an edge": ('target = "k"', 'target = "nobody"', "unknown operator 'nobody'"),
+    "unknown operator in an edge": ('target = "k"', 'target = "missing"', "unknown operator 'missing'"),
     "negative rate": ("0s=50", "0s=-50", "'-50' is not a rate"),
     "NaN rate": ("0s=50", "0s=nan", "'nan' is not a rate"),
     "negative cost": ("cost_ms = 3", "cost_ms = -3", "cost_ms must be a number of at least 0, not -3"),

@@ -1,4 +1,4 @@
-"""Degraded seconds: the worked numbers of N-Storm's page, and what counts as running smoothly."""
+"""Degraded seconds: worked numbers after N-Storm, and what counts as running smoothly."""
 
 import numpy as np
 from hypothesis import given
@@ -76,7 +76,7 @@ def test_deeper_degradation_never_lasts_longer(output: list[float], stable: floa
 def test_under_a_saturating_load_the_stopped_seconds_are_counted_to_the_second(
     stops: list[tuple[int, int]], load: float, part: float
 ) -> None:
-    """Whatever stops and however often: as long as one second ran, the seconds at a stand are those of the stops."""
+    """However many stops: as long as one second ran, the seconds without output are those of the stops."""
     stopped = np.zeros(120, dtype=np.bool_)
     for start, length in stops:
         stopped[start : start + length] = True

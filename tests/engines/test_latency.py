@@ -3,11 +3,12 @@
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barograph.engines.latency import Histogram, bounds, bucket_of, middle_ms
+from barograph.engines.latency import BUCKETS, Histogram, bounds, bucket_of, buckets_of, middle_ms
 
 milliseconds = st.integers(0, (1 << 40) - 1) | st.integers(0, 100_000)
 
@@ -23,6 +24,17 @@ def test_a_bucket_stands_for_what_falls_into_it_within_one_per_cent(ms: int) -> 
 def test_buckets_follow_one_another_without_a_gap(ms: int) -> None:
     _, high = bounds(bucket_of(ms))
     assert bounds(bucket_of(ms) + 1)[0] == high + 1
+
+
+@given(st.lists(milliseconds, min_size=1, max_size=50))
+def test_many_values_at_once_have_the_buckets_of_each(values: list[int]) -> None:
+    found = buckets_of(np.array(values, dtype=np.float64)).tolist()
+    assert found == [bucket_of(ms) for ms in values]
+    assert buckets_of(np.array(values) + 0.25).tolist() == found
+
+
+def test_the_last_bucket_has_the_largest_values() -> None:
+    assert buckets_of(np.array([-1.0, 1e300])).tolist() == [0, BUCKETS - 1]
 
 
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=200))

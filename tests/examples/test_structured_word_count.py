@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from barograph.cli.main import main
+from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.folders import STATE_VARIABLE
-from barograph.engines.spark.java import java_home, pyspark_home
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "structured_word_count.py"
 

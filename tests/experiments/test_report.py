@@ -1,16 +1,16 @@
-"""A run's report, which the driver's process hands to the one that started it."""
+"""A run's report, which the driver process passes to the process that started it."""
 
 import json
 import pickle
 
-from tests.experiments.test_first import TOPOLOGY, cluster
-from tests.experiments.test_steered import LIU
+from tests.experiments.figures.test_steered import LIU
+from tests.experiments.steering.test_first_placement import TOPOLOGY, cluster
 
 from barograph.engines.latency import Histogram
-from barograph.experiments.first import first_decision
 from barograph.experiments.report import CLOCKS, RunReport
+from barograph.experiments.steering.first_placement import first_decision
 from barograph.experiments.verdict import Verdict
-from barograph.policies import named
+from barograph.policy.registry import named
 
 REPORT = RunReport(
     "wordcount", "constant 5", 10.0, 50, 0, Verdict(400, 400, 0, 0, True), 0.1, 2, (), ("a note",), (), 400,

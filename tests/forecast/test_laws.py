@@ -1,4 +1,4 @@
-"""What holds for every forecaster and all inputs."""
+"""Properties of every forecaster, for all inputs."""
 
 from statistics import median
 
@@ -36,7 +36,7 @@ def test_never_negative_and_every_operator_named(forecaster: ByFrame, run: list[
 
 @each
 def test_a_longer_cycle_is_no_trend(forecaster: ByFrame) -> None:
-    """100 lines a second throughout; a move made one cycle twice as long and one half as long."""
+    """100 lines a second throughout; one cycle is twice as long and one half as long."""
     run, at_s = [], 0.0
     for cycle_s in (10.0, 10.0, 10.0, 20.0, 5.0, 10.0):
         at_s += cycle_s
@@ -51,13 +51,13 @@ def test_a_longer_cycle_is_no_trend(forecaster: ByFrame) -> None:
 
 
 @each
-def test_a_horizon_of_none_is_refused(forecaster: ByFrame) -> None:
+def test_a_horizon_of_zero_cycles_is_refused(forecaster: ByFrame) -> None:
     with pytest.raises(BadInput, match="horizon_cycles"):
         forecaster([], seen(WORD_COUNT, {"spout": work(1)}), 0)
 
 
 @each
-def test_an_empty_world_has_an_empty_forecast(forecaster: ByFrame) -> None:
+def test_a_snapshot_without_topologies_has_an_empty_forecast(forecaster: ByFrame) -> None:
     empty = Snapshot(0.0, 10.0, (), ())
     assert forecaster([remembered(empty)] * 3, empty, 1).operators == ()
 
@@ -68,10 +68,10 @@ def test_an_empty_world_has_an_empty_forecast(forecaster: ByFrame) -> None:
     first=st.floats(0, 1000),
     slope=st.floats(0, 20),
 )
-def test_autoscale_knows_a_straight_load_whatever_the_lengths_of_the_cycles(
+def test_autoscale_forecasts_a_linear_load_exactly_whatever_the_lengths_of_the_cycles(
     lengths_s: list[float], first: float, slope: float
 ) -> None:
-    """Each sample's middle, moved on by one sample, has the rate that the load will have there."""
+    """The rate at each sample's middle, shifted by one sample, is the rate of the load at that time."""
     history, at_s = [], 0.0
     for length_s in lengths_s:
         at_s += length_s

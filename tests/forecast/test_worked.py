@@ -1,4 +1,4 @@
-"""The worked numbers of the adaptive scheme's prediction and of AUTOSCALE's estimate."""
+"""Worked numbers of Liu et al.'s prediction and of AUTOSCALE's estimate (Kombi et al.)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -87,7 +87,7 @@ def test_next_window_worked(case: str) -> None:
     assert found.rising == (case == "rising")
 
 
-def test_autoscale_moves_on_by_one_sample_however_long_changes_take() -> None:
+def test_autoscale_shifts_by_one_sample_however_long_changes_take() -> None:
     rising = line([100.0, 110.0, 120.0, 130.0, 140.0, 150.0])
     far, one = (forecast_by(f, rising, "s", horizon_cycles=6) for f in (NextWindow(), NextWindow(samples_ahead=1)))
     assert far.arrived * 6 == pytest.approx(1110)
@@ -95,7 +95,7 @@ def test_autoscale_moves_on_by_one_sample_however_long_changes_take() -> None:
 
 
 def uneven(rate_at: Callable[[float], float], lengths_s: list[float]) -> list[Snapshot]:
-    """Cycles of these lengths, each with the rows that a rate brings whose mean over a cycle is that of its middle."""
+    """Cycles of these lengths, each with rows from a rate whose mean over a cycle equals the rate at its middle."""
     topology, found, at_s = chain(Operator("s", 1, source=True)), list[Snapshot](), 0.0
     for length_s in lengths_s:
         at_s += length_s
@@ -112,7 +112,7 @@ def test_one_long_cycle_does_not_bend_the_line() -> None:
     assert flat.arrived == pytest.approx(50 * 2)
     assert not flat.rising
     rising = forecast_by(NextWindow(), uneven(lambda t: 10 + t, ONE_LONG), "s")
-    # The window is 24..84 s; moved on by one sample of 2 s its middle is at 56 s, where the rate is 66.
+    # The window is 24..84 s; shifted by one sample of 2 s its middle is at 56 s, where the rate is 66.
     assert rising.arrived == pytest.approx(66 * 2)
     assert rising.reason is not None
     assert rising.reason.numbers["received_in_window"] == pytest.approx(66 * 60)

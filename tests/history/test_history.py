@@ -1,4 +1,4 @@
-"""Cycles are read back as they were, also while they are being written, and nothing is missed without a mark."""
+"""Cycles are read back as they were, also while they are being written, and every gap is marked."""
 
 import os
 import subprocess
@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from tests.cycles import word_count_cycles
 
-from barograph.controller import decide
+from barograph.control.decide import decide
 from barograph.history import Entry, Gap, Recorder, cycles, entries, gaps, last_cycles
 from barograph.history.entry import SCHEMA
-from barograph.history.files import parts
+from barograph.history.files import FORMAT, parts
 from barograph.history.read import changes_since
-from barograph.model import BadInput, Cycle, Outcome, Plan, Refusal
-from barograph.policies import named
+from barograph.model import BadInput, Cycle, Outcome, Plan, ReasonCode, Refusal, RefusalCode
+from barograph.policy.registry import named
 
 
 class Clock:
@@ -49,7 +49,7 @@ def recorder(folder: Path, **more: object) -> Recorder:
 
 def test_what_was_recorded_is_read_back(tmp_path: Path) -> None:
     made = decided()
-    with_refusal = replace(made[1], outcome=Outcome(refused=(Refusal("the plan", "too old"),)))
+    with_refusal = replace(made[1], outcome=Outcome(refused=(Refusal("the plan", RefusalCode.STALE, "too old"),)))
     made[1] = with_refusal
     made[2] = replace(made[2], outcome=None)
     history = recorder(tmp_path)
@@ -62,7 +62,7 @@ def test_what_was_recorded_is_read_back(tmp_path: Path) -> None:
     assert last_cycles(tmp_path, 2) == made[-2:]
 
 
-def test_a_forecasts_error_is_told_when_its_cycle_has_been_seen(tmp_path: Path) -> None:
+def test_the_error_of_a_forecast_is_recorded_when_its_cycle_has_been_observed(tmp_path: Path) -> None:
     made = decided()
     history = recorder(tmp_path)
     written = [history.record(cycle, horizon_cycles=2) for cycle in made]
@@ -74,7 +74,7 @@ def test_a_forecasts_error_is_told_when_its_cycle_has_been_seen(tmp_path: Path) 
     assert error.error_rows == made[4].snapshot.metrics.of_operator("wc", "split").arrived - forecast.arrived
 
 
-def test_columns_answer_what_people_ask(tmp_path: Path) -> None:
+def test_columns_of_an_entry(tmp_path: Path) -> None:
     made = decided(1)
     recorder(tmp_path).record(made[0])
     (part,) = parts(tmp_path)
@@ -86,7 +86,13 @@ def test_columns_answer_what_people_ask(tmp_path: Path) -> None:
     assert len(row["moves"]) == 12 and row["changed"]
     assert row["moves"][0]["source"] is None
     assert row["done"] == ["all"] and row["order_to_commit_s"] == 0.4
-    assert any(r["about"] == "wc/split" or "split" in r["about"] for r in row["reasons"])
+    forecast, demand = made[0].forecast.operators, made[0].demand.operators
+    reasons = [*(o.reason for o in forecast), *(o.reason for o in demand), *made[0].plan.reasons]
+    assert [(r["about"], r["code"], r["why"], dict(r["numbers"])) for r in row["reasons"]] == [
+        (r.about, r.code.value, r.why, r.numbers) for r in reasons if r is not None
+    ]
+    codes = [r["code"] for r in row["reasons"] if r["about"] == "wc/split"]
+    assert codes == [ReasonCode.FORECAST, ReasonCode.WISH_TOO_NEW], "of the forecaster and of the scaler"
 
 
 def test_a_writer_that_comes_back_marks_how_long_it_was_away(tmp_path: Path) -> None:
@@ -114,7 +120,7 @@ def test_a_plan_that_takes_long_leaves_no_hole(tmp_path: Path) -> None:
     history.record(second)
     assert gaps(tmp_path) == []
     clock.now_s += 100.0
-    later = replace(third.snapshot, at_s=third.snapshot.at_s + 90.0)  # somebody looked and wrote nothing down
+    later = replace(third.snapshot, at_s=third.snapshot.at_s + 90.0)  # a later observation that was not recorded
     history.record(replace(third, snapshot=later))
     assert gaps(tmp_path) == ["nothing was recorded for 110.0 s before entry 3"]
 
@@ -131,7 +137,7 @@ def test_holes_that_are_not_marked_are_found(tmp_path: Path) -> None:
     assert gaps(tmp_path)[0] == "entries 2 to 2 are missing"
 
 
-def test_entries_are_put_together_and_read_once(tmp_path: Path) -> None:
+def test_entries_are_merged_and_read_once(tmp_path: Path) -> None:
     history = recorder(tmp_path, together=4)
     written = [history.record(cycle) for cycle in decided(10)]
     assert [p.path.name for p in parts(tmp_path)] == [
@@ -214,6 +220,47 @@ def test_changes_are_found_without_reading_the_rest(tmp_path: Path) -> None:
     assert list(changes_since(tmp_path, 0)) == [made[0], made[2]]
     assert list(changes_since(tmp_path, times[1])) == [made[2]]
     assert list(changes_since(tmp_path / "none", 0)) == []
+
+
+def stamped(path: Path, metadata: dict[bytes, bytes] | None) -> None:
+    """Write the file again with this metadata, as another version of Barograph would have."""
+    table = pq.ParquetFile(path).read().replace_schema_metadata(metadata)  # type: ignore[no-untyped-call]
+    pq.write_table(table, path)  # type: ignore[no-untyped-call]
+
+
+OTHER_FORMATS = {
+    "before formats had numbers": (None, "format 0"),
+    "older": ({b"barograph.format": b"0"}, "format 0"),
+    "newer": ({b"barograph.format": b"2"}, "format 2"),
+    "no number": ({b"barograph.format": b"new"}, "format new"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_FORMATS)
+@pytest.mark.parametrize("together", [2, 100], ids=["in one file", "in single files"])
+def test_a_history_of_another_format_is_refused_and_left_as_it_is(tmp_path: Path, case: str, together: int) -> None:
+    metadata, words = OTHER_FORMATS[case]
+    history = recorder(tmp_path, together=together)
+    for cycle in decided(2):
+        history.record(cycle)
+    history.close()
+    for part in parts(tmp_path):
+        stamped(part.path, metadata)
+    before = {p.path: p.path.read_bytes() for p in parts(tmp_path)}
+    sentence = f"has {words}, and this version of Barograph reads only format {FORMAT}: read it with the version"
+    for read in (lambda: list(entries(tmp_path)), lambda: gaps(tmp_path), lambda: recorder(tmp_path)):
+        with pytest.raises(BadInput, match=sentence):
+            read()
+    assert {p.path: p.path.read_bytes() for p in parts(tmp_path)} == before
+
+
+def test_files_say_their_format(tmp_path: Path) -> None:
+    history = recorder(tmp_path, together=2)
+    for cycle in decided(3):
+        history.record(cycle)
+    schemas = [pq.read_schema(p.path) for p in parts(tmp_path)]  # type: ignore[no-untyped-call]
+    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"1", b"1"]
+    assert FORMAT == 1
 
 
 def test_no_history_is_bad_input(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The world of a recording, as the simulator gets it: what a row costs must not depend on the clock it was told at."""
+"""A scenario from a history: the cost of a row must not depend on the clock speed at which it was measured."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cycles import chain, nodes, seen
 
-from barograph.controller import decide
+from barograph.control.decide import decide
+from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Scenario, Simulator, run
 from barograph.history.scenario import scenario_of
 from barograph.model import Cycle, InstanceMetrics, Operator, Placement, Slot
-from barograph.policies import named
-from barograph.rehearsal import PolicyDecider
+from barograph.policy.registry import named
 
 TOPOLOGY = chain(Operator("s", 1, source=True), Operator("a", 2))
 ROWS, COST_S = 1000.0, 2e-3

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from barograph.migrate.order import steps
 from barograph.migrate.plan import Migrate
-from barograph.model import Demand, Instance, MigrationMode, Node, OperatorDemand, Snapshot
+from barograph.model import Demand, Instance, MigrationMode, Node, OperatorDemand, ReasonCode, Snapshot
 from tests.cycles import workers_on
-from tests.migrate.tenants import placed, topologies_of
+from tests.limit.tenants import placed, topologies_of
 
 
 def world(seats: dict[str, int], present: dict[str, str]) -> Snapshot:
@@ -24,7 +24,7 @@ def test_moves_that_need_no_order_share_one_step() -> None:
     assert [s.topologies for s in order] == [("t", "u")]
 
 
-def test_who_moves_in_waits_for_who_moves_out() -> None:
+def test_an_instance_moves_in_only_after_another_has_moved_out() -> None:
     now = world({"x": 1, "y": 1, "z": 1}, {"t/0": "x", "u/0": "y"})
     order = steps(now, placed({"t/0": "y", "u/0": "z"}))
     assert [s.topologies for s in order] == [("u",), ("t",)]
@@ -51,7 +51,7 @@ def test_at_a_boundary_only_what_needs_no_order_moves_now() -> None:
     plan = Migrate(MigrationMode.BOUNDARY)((), now, Demand(()), placed({"t/0": "y", "u/0": "z"}))
     assert plan.placement == placed({"u/0": "z"})
     assert plan.cuts == ()
-    assert any("waits for the seats" in r.why for r in plan.reasons)
+    assert any(r.code is ReasonCode.WAITS_FOR_SEATS for r in plan.reasons)
 
 
 def test_another_parallelism_is_a_rescale_that_shares_the_cut() -> None:
@@ -60,7 +60,7 @@ def test_another_parallelism_is_a_rescale_that_shares_the_cut() -> None:
     plan = Migrate()((), now, demand, placed({"t/0": "x", "t/1": "x"}))
     assert [(r.operator, r.parallelism) for r in plan.rescales] == [("a", 2)]
     assert plan.cuts == ("t",)
-    assert plan.limits_pct == {Instance("t", "a", 0): 10.0, Instance("t", "a", 1): 20.0}
+    assert plan.shares_pct == {Instance("t", "a", 0): 10.0, Instance("t", "a", 1): 20.0}
 
 
 def test_what_holds_already_is_an_empty_plan() -> None:
@@ -81,7 +81,7 @@ def test_no_worker_is_overfull_at_any_point(data: st.DataObject) -> None:
     now = world(seats, before)
     at = dict(now.placement.slots)
     for step in steps(now, placed(after)):
-        for name in data.draw(st.permutations(step.topologies)):  # whose epoch ends first, nobody knows
+        for name in data.draw(st.permutations(step.topologies)):  # the order in which epochs end is not known
             at.update({m.instance: m.target for m in step.moves if m.instance.topology == name and m.target})
             if not step.joint:
                 assert all(c <= seats[s.node] for s, c in Counter(at.values()).items())

@@ -16,10 +16,10 @@ DEMAND = Demand((OperatorDemand("t", "s", 1, (10.0,)), OperatorDemand("t", "a", 
 FEWER = Demand((OperatorDemand("t", "s", 1, (10.0,)), OperatorDemand("t", "a", 1, (20.0,))))
 
 CASES = {
-    "nobody moves": ({S0: N1, A0: N1, A1: N2}, DEMAND, {}, ()),
+    "nothing moves": ({S0: N1, A0: N1, A1: N2}, DEMAND, {}, ()),
     "one moves": ({S0: N1, A0: N2, A1: N2}, DEMAND, {A0: N2}, ("t",)),
-    "who could not be placed stays": ({S0: N1, A0: N1}, DEMAND, {}, ()),
-    "nobody could be placed": ({}, DEMAND, {}, ()),
+    "an instance that could not be placed stays": ({S0: N1, A0: N1}, DEMAND, {}, ()),
+    "no instance could be placed": ({}, DEMAND, {}, ()),
     "one moves, one could not be placed": ({S0: N2, A0: N1}, DEMAND, {S0: N2}, ("t",)),
     "one is no longer wanted": ({S0: N1, A0: N1}, FEWER, {}, ("t",)),
 }

@@ -1,4 +1,4 @@
-"""N-Storm's worked example: which instances a new placement moves, and so which each mode of migration stops."""
+"""N-Storm's worked example: which instances a new placement moves, and which ones each migration mode stops."""
 
 import pytest
 
@@ -68,8 +68,8 @@ def test_what_each_mode_stops(mode: MigrationMode) -> None:
     assert engine.apply(Plan(AFTER, mode=mode)).ok
     now = engine.observe()
     topologies, replaced = STOPS[mode]
-    assert {t.name for t, s in zip(engine.topologies, engine.ledger.stopped_s, strict=True) if s > 0} == topologies
+    assert {t.name for t, s in zip(engine.topologies, engine.totals.stopped_s, strict=True) if s > 0} == topologies
     new = {w.slot for w in now.workers if before[w.slot] != w.executor}
     assert sum(1 for i, s in BEFORE.slots.items() if s in new) == replaced
-    assert engine.ledger.moves == 2
+    assert engine.totals.moves == 2
     assert now.placement.of_topology("t") == AFTER

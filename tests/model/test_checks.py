@@ -1,4 +1,4 @@
-"""Checks of what a file holds: one sentence each, and no value is so odd that the check itself fails."""
+"""Checks of values from files: one sentence each, and no value makes the check itself fail."""
 
 from dataclasses import replace
 from typing import Any

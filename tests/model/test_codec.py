@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import barograph.model as model
-from barograph.model import BadInput, Metrics, Node, Operator, Placement, Plan, Reason, Snapshot, Topology
+from barograph.model import BadInput, Metrics, Node, Operator, Placement, Plan, Reason, ReasonCode, Snapshot, Topology
 from barograph.model.codec import from_json, to_json
 from barograph.model.metrics import COLUMNS
 
@@ -19,7 +19,13 @@ positive = st.floats(0.01, 1e6, allow_nan=False)
 whole = st.integers(0, 50)
 instances = st.builds(model.Instance, names, names, whole)
 slots = st.builds(model.Slot, names, whole)
-reasons = st.builds(Reason, names, st.text(max_size=10), st.dictionaries(names, st.floats(-1e6, 1e6), max_size=2))
+reasons = st.builds(
+    Reason,
+    names,
+    st.sampled_from(ReasonCode),
+    st.text(max_size=10),
+    st.dictionaries(names, st.floats(-1e6, 1e6), max_size=2),
+)
 placements = st.builds(Placement, st.dictionaries(instances, slots, max_size=4))
 operators = st.builds(
     Operator,
@@ -146,7 +152,10 @@ allotments = st.builds(
 outcomes = st.none() | st.builds(
     model.Outcome,
     st.lists(names, max_size=2).map(tuple),
-    st.lists(st.builds(model.Refusal, names, st.text(max_size=9)), max_size=2).map(tuple),
+    st.lists(
+        st.builds(model.Refusal, names, st.sampled_from(model.RefusalCode), st.text(max_size=9), st.none() | slots),
+        max_size=2,
+    ).map(tuple),
     st.none() | numbers,
 )
 cycles = st.builds(model.Cycle, snapshots(), forecasts, demands, allotments, plans, outcomes)
@@ -165,7 +174,8 @@ OTHERS: list[object] = [
     model.Segment(0.0, 10.0, 5.0, 7.5),
     model.Schedule((model.Segment(0.0, 10.0, 5.0, 7.5),)),
     model.InstanceMetrics(arrived=3.0),
-    Reason("x", "because", {"n": 1.5}),
+    Reason("x", ReasonCode.COOLDOWN, "because", {"n": 1.5}),
+    model.Refusal("x", model.RefusalCode.WORKER_FULL, "because", model.Slot("n", 1)),
 ]
 
 
@@ -244,6 +254,30 @@ def test_what_is_not_exactly_right_is_refused_by_path(case: str) -> None:
     with pytest.raises(BadInput) as error:
         from_json(Snapshot, data)
     assert str(error.value).startswith(words)
+
+
+REASON = {"about": "t", "code": "cooldown", "why": "because", "numbers": {}}
+BAD_CODES: dict[str, tuple[dict[str, object], str]] = {
+    "unknown": ({**REASON, "code": "because"}, "Reason.code must be a ReasonCode, not 'because'"),
+    "a name, not a value": ({**REASON, "code": "COOLDOWN"}, "Reason.code must be a ReasonCode, not 'COOLDOWN'"),
+    "no text": ({**REASON, "code": 1}, "Reason.code must be a ReasonCode, not 1"),
+    "null": ({**REASON, "code": None}, "Reason.code must be a ReasonCode, not None"),
+    "missing": (without(REASON, "code"), "Reason.code is missing"),
+}
+
+
+def test_a_code_is_written_as_its_value() -> None:
+    reason = Reason("t", ReasonCode.COOLDOWN, "because")
+    assert to_json(reason) == REASON
+    assert from_json(Reason, REASON).code is ReasonCode.COOLDOWN
+
+
+@pytest.mark.parametrize("case", BAD_CODES)
+def test_a_code_that_is_not_known_is_refused(case: str) -> None:
+    data, words = BAD_CODES[case]
+    with pytest.raises(BadInput) as error:
+        from_json(Reason, data)
+    assert str(error.value) == words
 
 
 def test_what_is_no_number_is_not_written_either() -> None:

@@ -1,4 +1,4 @@
-"""Values refuse what cannot be, in one sentence that names the culprit."""
+"""Impossible values are refused, in one sentence that names the field."""
 
 from collections.abc import Callable
 
@@ -15,12 +15,10 @@ from barograph.model import (
     Instance,
     InstanceMetrics,
     Metrics,
-    Move,
     Node,
     Operator,
     OperatorDemand,
     OperatorForecast,
-    Placement,
     Plan,
     Rescale,
     Slot,
@@ -72,7 +70,6 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "plan's limit": (lambda: Plan(limits_pct={ONE: -1.0}), "plan: limit of t/a/0"),
     "no such slot": (lambda: Slot.parse("n1/x"), "'n1/x' names no slot"),
     "no such instance": (lambda: Instance.parse("a-1"), "'a-1' names no instance"),
-    "a move from elsewhere": (lambda: Placement().with_moves([Move(ONE, Slot("n1"), None)]), "does not start where"),
 }
 
 

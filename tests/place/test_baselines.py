@@ -1,4 +1,4 @@
-"""R-Storm and T-Storm on the worked numbers of baselines.md."""
+"""R-Storm (Peng et al.) and T-Storm (Xu et al.) on worked numbers."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ from barograph.model import (
     Snapshot,
     Topology,
 )
-from barograph.place.measure import traffic_between
 from barograph.place.r_storm import RStorm
+from barograph.place.support.cost import traffic_between
 from barograph.place.t_storm import TStorm
 from tests.cycles import remembered, workers_on
 from tests.place.worked import ALL, farm, six, world
@@ -46,19 +46,19 @@ def test_r_storm_fills_the_nearest_node_first() -> None:
     assert on == ["n1", "n1", "n1", "n1", "n2"]
 
 
-def test_r_storm_places_all_or_nothing() -> None:
+def test_r_storm_places_a_topology_completely_or_not_at_all() -> None:
     decision = RStorm()((), declared((Node("n1", 400, memory_mb=9000),)), Demand(()), ALL)
     assert len(decision.placement) == 0
     assert len(decision.unplaced) == 5
-    assert "t is placed whole or not at all" in decision.unplaced[0].reason
+    assert "t is placed completely or not at all" in decision.unplaced[0].reason
 
 
-def test_r_storm_takes_more_workers_where_the_heap_asks_for_it() -> None:
+def test_r_storm_takes_more_workers_if_the_heap_limit_requires_it() -> None:
     decision = RStorm()((), declared((Node("n1", 900, slots=4, memory_mb=9000),), heap_mb=2000), Demand(()), ALL)
     assert sorted(len(held) for held in decision.placement.by_slot().values()) == [1, 2, 2]
 
 
-def test_r_storm_replaces_only_what_was_lost() -> None:
+def test_r_storm_places_only_lost_instances_again() -> None:
     whole = RStorm()((), declared(TWO), Demand(()), ALL).placement
     lost = Placement({i: s for i, s in whole.slots.items() if s.node == "n2"})
     again = RStorm()((), declared((TWO[1], Node("n3", 400, slots=4, memory_mb=4000)), lost), Demand(()), ALL)
@@ -72,7 +72,7 @@ APART = RStorm(one_per_worker=True, anew_on_rescale=True)
 def linear(
     sinks: int, nodes: int, slots: int = 4, placement: Placement | None = None, running: int | None = None
 ) -> tuple[Snapshot, Demand]:
-    """Kombi et al.'s linear topology on dual-core machines with so many sinks; running: how many it has now."""
+    """Kombi et al.'s linear topology on dual-core machines with ``sinks`` sinks; running: how many it has now."""
     operators = (
         Operator("source", 1, source=True, cpu_pct=20, memory_mb=256),
         Operator("intermediate", 1, cpu_pct=20, memory_mb=256),
@@ -93,21 +93,21 @@ def most_in_a_worker(placement: Placement, operator: str) -> int:
 def test_one_instance_of_an_operator_per_worker(sinks: int) -> None:
     now, demand = linear(sinks, nodes=6)
     plain, apart = (placer((), now, demand, ALL) for placer in (RStorm(), APART))
-    assert most_in_a_worker(plain.placement, "sink") == 2  # as much as a node has CPU for goes into one worker
+    assert most_in_a_worker(plain.placement, "sink") == 2  # as many as the node has CPU for run in one worker
     assert most_in_a_worker(apart.placement, "sink") == 1
     assert not apart.unplaced
     nodes = [len({s.node for s in d.placement.slots.values()}) for d in (plain, apart)]
-    assert nodes[0] == nodes[1]  # nodes have workers enough, so no further node is needed for it
+    assert nodes[0] == nodes[1]  # nodes have enough workers, so no further node is needed
 
 
-def test_instances_share_a_worker_where_there_are_too_few_workers() -> None:
+def test_instances_share_a_worker_if_there_are_too_few_workers() -> None:
     now, demand = linear(sinks=4, nodes=2, slots=1)
     found = APART((), now, demand, ALL)
     assert not found.unplaced
     assert most_in_a_worker(found.placement, "sink") == 2
 
 
-def test_a_rescaled_topology_is_placed_from_nothing_and_so_gathers_on_fewer_nodes() -> None:
+def test_a_rescaled_topology_is_placed_from_scratch_and_so_uses_fewer_nodes() -> None:
     eight = APART((), *linear(8, nodes=6), ALL).placement
     last_first = {Instance("t", "sink", k): eight[Instance("t", "sink", 7 - k)] for k in range(8)}
     eight = Placement({**eight.slots, **last_first})
@@ -146,7 +146,7 @@ def test_t_storm_computes_a_schedule_when_traffic_is_first_known_and_then_every_
     assert computed == [10, 310, 610]
 
 
-def test_t_storm_places_at_once_what_has_no_place() -> None:
+def test_t_storm_places_instances_without_a_place_at_once() -> None:
     now, demand = six(farm(2, slots=2), 2)
     first = TStorm()((), now, demand, ALL)
     history = [remembered(now, plan=Plan(reasons=first.reasons))]

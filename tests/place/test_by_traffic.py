@@ -1,4 +1,4 @@
-"""The schedule that online computes: worked numbers of traffic.md."""
+"""The schedule that online computes: worked numbers (Aniello et al., 3.2)."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 
 from barograph.model import Demand, Instance, Node, Operator, OperatorDemand, Placement, Slot, Snapshot, Topology
 from barograph.place.by_traffic import ByTraffic
-from barograph.place.measure import traffic_between
+from barograph.place.support.cost import traffic_between
 from tests.cycles import workers_on
 from tests.place.worked import ALL, farm, groups, sets, six, world
 
@@ -28,7 +28,7 @@ def test_three_workers_on_two_nodes_of_two_slots() -> None:
     assert traffic_between(now, demand, placement)[0] == pytest.approx(120)
 
 
-def test_without_a_bound_on_nodes_everything_is_stacked() -> None:
+def test_without_a_bound_per_node_all_workers_share_one_node() -> None:
     now, demand = six(farm(2, slots=5), 3)
     placement = ByTraffic(spread=False).schedule(now, demand, ALL).placement
     assert {s.node for s in placement.slots.values()} == {"n1"}
@@ -42,7 +42,7 @@ def test_two_workers_within_the_capacity_of_their_nodes() -> None:
     assert traffic_between(now, demand, placement)[0] == pytest.approx(80)
 
 
-def test_alpha_one_lumps_and_empty_workers_are_filled_cheaply() -> None:
+def test_alpha_one_concentrates_and_empty_workers_get_the_cheapest_instances() -> None:
     rates = {("p", "q"): [[50.0]], ("q", "r"): [[40.0]], ("s", "t"): [[30.0]], ("t", "u"): [[20.0]]}
     now, demand = world(dict.fromkeys("pqrstu", 1), rates, farm(4), 4)
     placement = ByTraffic(alpha=1).schedule(now, demand, ALL).placement
@@ -81,8 +81,8 @@ def test_load_counts_in_hertz() -> None:
     assert np.isclose(sum(i.topology == "t" for i in placement), 3)
 
 
-def test_a_group_that_fits_no_worker_of_its_node_goes_where_one_holds_it_whole() -> None:
-    """At once, and not after its instances were seated apart for a cycle."""
+def test_a_group_that_fits_no_worker_of_its_node_gets_a_worker_with_room_for_all_of_it() -> None:
+    """At once, and not after its instances were in different workers for a cycle."""
     nodes = (Node("n0", 50, slots=2, seats=2), Node("n1", 50, seats=1), Node("n2", 50, seats=1))
     pair = Topology("pair", (Operator("o", 2, source=True),), (), workers=1, level=2)
     first = Topology("first", (Operator("o", 1, source=True, cpu_pct=1),), (), level=1)

@@ -6,9 +6,9 @@ import pytest
 from barograph.model import Demand, Edge, EdgeTraffic, Grouping, Node, Operator, OperatorDemand, Snapshot, Topology
 from barograph.place import Placer
 from barograph.place.even import even
-from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
+from barograph.place.support.cost import traffic_between
 from tests.place.worked import ALL
 
 NODES = tuple(Node(f"n{k}", 800, slots=5) for k in range(8))

@@ -1,4 +1,4 @@
-"""Storm's default: worked numbers of baselines.md and its laws."""
+"""Storm's default scheduler: worked numbers and its laws."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def shape(placement: Placement) -> dict[str, set[int]]:
     return {str(slot): {i.index for i in held} for slot, held in placement.by_slot().items()}
 
 
-def test_six_instances_on_four_workers_go_round_by_round() -> None:
+def test_six_instances_go_round_robin_over_four_workers() -> None:
     decision = even((), cluster([2, 3, 4], 6, 4), Demand(()), Allotment())
     assert shape(decision.placement) == {"n3/0": {0, 4}, "n2/0": {1, 5}, "n1/0": {2}, "n3/1": {3}}
 
@@ -34,7 +34,7 @@ def test_a_slot_off_the_ideal_split_is_freed() -> None:
     assert held["n1/0"] == {0, 1, 2, 3}
 
 
-def test_what_is_alive_and_complete_is_not_touched() -> None:
+def test_a_complete_running_topology_is_not_moved() -> None:
     present = Placement({Instance("t", "a", k): Slot("n1", 0 if k < 5 else 1) for k in range(6)})
     assert even((), cluster([2, 3], 6, 2, present), Demand(()), Allotment()).placement == present
 

@@ -1,4 +1,4 @@
-"""Few-disturbed placement: the worked examples of adaptive.md (3 nodes of 600 %)."""
+"""Few-disturbed placement (Liu et al.): worked examples on 3 nodes of 600 %."""
 
 from itertools import pairwise
 
@@ -64,7 +64,7 @@ def test_all_on_one_node_the_stateless_worker_is_disturbed() -> None:
     assert decision.reasons[0].numbers["disturbed_stateful_workers"] == 0
 
 
-def test_only_what_does_not_fit_goes_where_nobody_is_disturbed() -> None:
+def test_only_instances_that_do_not_fit_move_and_no_other_worker_is_disturbed() -> None:
     now, demand = world(
         {"x": 560, "s": 40, "sf1": 400, "sf2": 300},
         {"n1": {"x": range(1)}, "n2": {"sf1": range(1), "s": range(6)}, "n3": {"sf2": range(1)}},
@@ -110,15 +110,15 @@ def test_scale_in(shares: dict[str, float], layout: Layout, expected: dict[str, 
     assert nodes_of(FewDisturbed()((), now, demand, ALL).placement) == expected
 
 
-def test_what_finds_no_room_is_named_and_the_rest_stays() -> None:
+def test_instances_without_room_are_refused_and_the_others_stay() -> None:
     now, demand = world({"x": 500.0, "y": 300.0}, {"n1": {"x": range(1)}, "n2": {"x": range(1, 2), "y": range(3)}})
     decision = FewDisturbed()((), now, demand, ALL)
     assert [r.what for r in decision.unplaced] == ["t/y/2"]
-    assert "find no node with room" in decision.unplaced[0].reason
+    assert "fit on no node" in decision.unplaced[0].reason
 
 
-def test_where_two_workers_fit_nodes_are_in_the_order_they_had_before_the_first_was_reserved() -> None:
-    """n1 has 100 left, n2 90. Only n1 holds n3's stateless 95; then n1 has least, but n2 still comes before it."""
+def test_nodes_keep_the_order_they_had_before_the_first_worker_was_reserved() -> None:
+    """n1 has 100 left, n2 90. Only n1 has room for n3's stateless 95; then n1 has least left, but n2 stays second."""
     now, demand = world(
         {"x": 500.0, "y": 510.0, "z": 95.0, "sf1": 4.0},
         {"n1": {"x": range(1)}, "n2": {"y": range(1)}, "n3": {"z": range(1), "sf1": range(1)}},
@@ -127,7 +127,7 @@ def test_where_two_workers_fit_nodes_are_in_the_order_they_had_before_the_first_
     assert nodes_of(decision.placement) == {"n1": ["x0", "z0"], "n2": ["sf10", "y0"]}
 
 
-def test_what_is_reserved_for_the_first_worker_is_not_there_for_the_second() -> None:
+def test_room_reserved_for_the_first_worker_is_not_available_for_the_second() -> None:
     """n1 has 150 left: enough for either of n2's workers, not for both, and there is no other node."""
     now, demand = world(
         {"x": 450.0, "y": 100.0, "sf1": 100.0}, {"n1": {"x": range(1)}, "n2": {"y": range(1), "sf1": range(1)}}
@@ -160,7 +160,7 @@ def test_on_shared_workers_all_topologies_keep_state_in_the_same_one() -> None:
     assert kinds_in(found) == {0: {"spout"}, 1: {"count"}}
 
 
-def test_stateless_instances_leave_a_worker_they_share_with_stateful_ones() -> None:
+def test_stateless_instances_move_out_of_a_worker_with_stateful_ones() -> None:
     mixed = {Instance(t, o, k): Slot("n1", 0) for t in ("t", "u") for o in ("spout", "count") for k in range(2)}
     now, demand = shared_world(Placement(mixed))
     found = FewDisturbed()([], now, demand, ALL).placement
@@ -170,8 +170,8 @@ def test_stateless_instances_leave_a_worker_they_share_with_stateful_ones() -> N
 
 
 @pytest.mark.parametrize(("workers", "seats"), [(1, 8), (2, 4)], ids=["one worker", "no seat to leave for"])
-def test_kinds_share_a_worker_where_they_must(workers: int, seats: int) -> None:
-    """Nothing is left without a place because of its kind."""
+def test_kinds_share_a_worker_if_there_is_no_other(workers: int, seats: int) -> None:
+    """No instance stays without a place because of its kind."""
     now, demand = shared_world(Placement(), workers, seats)
     found = FewDisturbed()([], now, demand, ALL)
     assert not found.unplaced

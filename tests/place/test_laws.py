@@ -1,4 +1,4 @@
-"""What holds for every input, of every placer that promises it."""
+"""Properties of every placer, for all inputs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,22 +21,23 @@ from barograph.model import (
     Operator,
     OperatorDemand,
     Placement,
+    ReasonCode,
     Slot,
     Snapshot,
     Topology,
 )
 from barograph.place import PlaceDecision, Placer
+from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.by_traffic import ByTraffic
-from barograph.place.dealt import dealt
 from barograph.place.even import even
 from barograph.place.few_disturbed import FewDisturbed
-from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
 from barograph.place.r_storm import RStorm
-from barograph.place.spread import most_per_worker
+from barograph.place.support.cost import traffic_between
+from barograph.place.support.spread import most_per_worker
 from barograph.place.t_storm import TStorm
-from barograph.place.thrifty import Thrifty
+from barograph.place.whole_nodes import whole_nodes
 from tests.cycles import workers_on
 from tests.place.worked import ALL, farm
 from tests.place.worked import world as one_topology
@@ -56,14 +57,14 @@ PLACERS: dict[str, Placer] = {
     "r-storm": RStorm(),
     "autoscale": RStorm(one_per_worker=True, anew_on_rescale=True),
     "few-disturbed": FewDisturbed(),
-    "dealt": dealt,
+    "whole_nodes": whole_nodes,
     "thrifty": Thrifty(),
 }
 KEEP_CPU = ("by-traffic", "t-storm", "r-storm", "autoscale", "few-disturbed", "thrifty")
 KEEP_MEMORY = ("r-storm", "autoscale", "thrifty")
 LEAVE_NO_ROOM = ("few-disturbed", "thrifty")
 HAIR = 1e-6
-CYCLES_TO_SETTLE = 8  # from a placement that is not its own: seats others give up, and budgets, take their cycles
+CYCLES_TO_SETTLE = 8  # from another placer's placement: freed seats and budgets of moves take some cycles
 
 World = tuple[Snapshot, Demand]
 
@@ -122,13 +123,13 @@ def seats(now: Snapshot) -> dict[Slot, float]:
 def test_what_holds_for_all(name: str, world: World) -> None:
     now, demand = world
     decision = PLACERS[name]((), now, demand, ALL)
-    everybody = {i for t in now.topologies for i in t.instances()}
+    instances = {i for t in now.topologies for i in t.instances()}
     refused = [r.what for r in decision.unplaced]
-    # everybody has a place or a reason, never both
-    assert set(decision.placement) <= everybody
-    assert sorted(refused) == sorted(str(i) for i in everybody - set(decision.placement))
+    # every instance has a place or a reason, never both
+    assert set(decision.placement) <= instances
+    assert sorted(refused) == sorted(str(i) for i in instances - set(decision.placement))
     assert all(r.reason for r in decision.unplaced)
-    # seats, slots that are, one topology a slot
+    # seats, existing slots, one topology per slot
     room = seats(now)
     taken = Counter(decision.placement.slots.values())
     assert all(count <= room[slot] for slot, count in taken.items())
@@ -142,13 +143,13 @@ def test_what_holds_for_all(name: str, world: World) -> None:
 @pytest.mark.parametrize("name", PLACERS)
 @settings(max_examples=25, deadline=None)
 @given(worlds())
-def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None:
+def test_a_placement_that_fits_is_not_changed(name: str, world: World) -> None:
     now, demand = world
     placement = PLACERS[name]((), now, demand, ALL).placement
     for _ in range(CYCLES_TO_SETTLE if now.placement else 1):
         again = PLACERS[name]((), replace(now, placement=placement), demand, ALL)
         if again.unplaced or again.placement == placement:
-            return  # who has no place yet may find one when others have moved
+            return  # an instance without a place may find one when others have moved
         placement = again.placement
     pytest.fail("it keeps moving")
 
@@ -159,8 +160,8 @@ def test_a_placement_that_holds_changes_nothing(name: str, world: World) -> None
 def test_nothing_is_overcommitted(name: str, world: World) -> None:
     now, demand = world
     decision = PLACERS[name]((), now, demand, ALL)
-    if any(r.about == "cluster" and "missing" in r.why for r in decision.reasons):
-        return  # refused whole: what runs stays as it is
+    if any(r.code is ReasonCode.TOO_FEW_SLOTS for r in decision.reasons):
+        return  # refused completely: running instances stay
     placement, share = decision.placement, shares(demand)
     for node in now.nodes:
         here = [i for i, s in placement.slots.items() if s.node == node.name]
@@ -194,7 +195,7 @@ def test_nothing_is_unplaced_while_room_is_left(name: str, world: World) -> None
             seat = any(taken[s] < room[s] for s in mine)
             if name == "few-disturbed":
                 memory = True
-                seat = seat and now.shared_workers  # else a kind has one worker a node
+                seat = seat and now.shared_workers  # else a kind has one worker per node
             assert not (cpu and memory and seat), f"{i} would fit on {node.name}"
 
 

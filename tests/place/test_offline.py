@@ -1,12 +1,12 @@
-"""Offline placement: worked numbers of traffic.md."""
+"""Offline placement: worked numbers (Aniello et al., 3.1)."""
 
 import pytest
 
 from barograph.model import BadInput, Node
 from barograph.place.even import even
-from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
-from barograph.place.spread import most_per_worker
+from barograph.place.support.cost import traffic_between
+from barograph.place.support.spread import most_per_worker
 from tests.place.worked import ALL, farm, groups, sets, six, world
 
 FOUR = {("s", "a"): [[1.0, 1.0]] * 2, ("a", "b"): [[1.0, 1.0]] * 2, ("b", "k"): [[1.0, 1.0]] * 2}

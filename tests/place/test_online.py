@@ -1,4 +1,4 @@
-"""Online: when a schedule is computed and when it is taken. P, R, B and X of traffic.md."""
+"""Online: when a schedule is computed and when it is applied. P, R, B and X as in Aniello et al., 3.2.1."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,13 +17,14 @@ from barograph.model import (
     Metrics,
     Placement,
     Plan,
+    ReasonCode,
     Slot,
     Snapshot,
 )
 from barograph.place import PlaceDecision
 from barograph.place.even import even
 from barograph.place.online import Online, overloaded_nodes
-from barograph.place.period import COMPUTED_AT
+from barograph.place.support.period import COMPUTED_AT
 from tests.cycles import remembered
 from tests.place.worked import ALL, SIX, farm, groups, sets, six, world
 
@@ -53,7 +54,7 @@ def using(now: Snapshot, **cores: float) -> Snapshot:
 
 
 def run(placer: Online, snapshots: Sequence[Snapshot], demand: Demand) -> list[PlaceDecision]:
-    """Cycle after cycle, each with what was decided before it in its history. Nothing decided is applied."""
+    """Cycle after cycle, each with the earlier decisions in its history. No decision is applied."""
     history: list[Cycle] = []
     found = []
     for now in snapshots:
@@ -75,16 +76,16 @@ def test_nothing_measured_yet_starts_as_the_default_scheduler() -> None:
     now = replace(now, traffic=())
     decision = Online()((), now, Demand(()), ALL)
     assert decision.placement == even((), now, Demand(()), ALL).placement
-    assert "default" in decision.reasons[-1].why
+    assert decision.reasons[-1].code is ReasonCode.SCHEDULE_UNMEASURED
     assert decision.reasons[-1].numbers[COMPUTED_AT] == now.at_s
 
 
-def test_what_was_measured_but_runs_nowhere_gets_the_schedule_at_once() -> None:
+def test_a_measured_topology_without_a_place_gets_the_schedule_at_once() -> None:
     now, demand = six(farm(3), 3)
     assert groups(Online()((), now, demand, ALL).placement) == WORKED
 
 
-def test_a_topology_that_comes_later_is_dealt_and_moves_no_other() -> None:
+def test_a_topology_submitted_later_is_placed_evenly_and_moves_no_other() -> None:
     now, demand = running(CLOSE, at_s=60)
     new = replace(now.topologies[0], name="new")
     before = remembered(now, plan=Plan(reasons=Online()((), now, demand, ALL).reasons))
@@ -94,12 +95,13 @@ def test_a_topology_that_comes_later_is_dealt_and_moves_no_other() -> None:
     assert len(decision.placement.of_topology("new")) == 6
 
 
-def test_a_gain_above_r_is_taken() -> None:
+def test_a_gain_above_r_is_applied() -> None:
     now, demand = running(EVEN)
     decision = Online()((), now, demand, ALL)
     assert groups(decision.placement) == WORKED
     assert gain_pct(decision) == pytest.approx(100 * (400 - 230) / 400)
-    assert decision.reasons[-1].why == "taken: the new schedule cuts inter-node traffic by 42.5 %"
+    assert decision.reasons[-1].code is ReasonCode.SCHEDULE_GAINS
+    assert "42.5 %" in decision.reasons[-1].why
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_a_gain_below_r_moves_nothing(least_gain_pct: float, taken: bool) -> Non
     decision = Online(least_gain_pct=least_gain_pct)((), now, demand, ALL)
     assert gain_pct(decision) == pytest.approx(100 * 10 / 240)
     assert (decision.placement != CLOSE) == taken
-    assert ("too little" in decision.reasons[-1].why) == (not taken)
+    assert (decision.reasons[-1].code is ReasonCode.SCHEDULE_GAINS_LITTLE) == (not taken)
 
 
 def test_a_gain_of_exactly_r_is_not_more_than_r() -> None:
@@ -178,12 +180,13 @@ def overloaded(cycles: Sequence[tuple[float, float]], cores: dict[str, float]) -
 
 
 def test_a_node_at_its_bound_for_x_seconds_moves_though_the_gain_is_small() -> None:
-    """The first schedule at 0 is judged by its gain; at 20 s n1 has been at B for 20 s, 10 s before P is over."""
+    """The first schedule at 0 is compared by its gain; at 20 s n1 has been at B for 20 s, 10 s before P is over."""
     snapshots = overloaded([(0, 1), (10, 10), (20, 10), (30, 10)], BUSY)
     decisions = run(Online(bound_pct=80), snapshots, running(CLOSE)[1])
     assert [d.placement == CLOSE for d in decisions] == [True, True, False, False]
     why = decisions[2].reasons[-1]
-    assert why.why == "taken: n1 at or above 80 % for 20 s"
+    assert why.code is ReasonCode.SCHEDULE_RELIEVES
+    assert why.why == "applied: n1 at or above 80 % for 20 s"
     assert why.numbers["gain_pct"] == pytest.approx(100 * 10 / 240)
 
 
@@ -215,27 +218,27 @@ def test_an_overload_is_counted_anew_after_a_change_and_after_a_pause() -> None:
     assert overloaded_nodes([remembered(before[0]), remembered(moved)], now, 80, 20) == ()
 
 
-def test_a_full_node_counts_as_at_its_bound_though_some_of_it_is_lost_to_switching() -> None:
+def test_a_full_node_counts_as_at_its_bound_though_some_cpu_is_lost_to_context_switches() -> None:
     full = dict.fromkeys(("s0", "b1"), 45.0)
     *before, now = overloaded([(10, 10), (20, 10)], full)
     assert overloaded_nodes([remembered(s) for s in before], now, 100, 20) == ("n1",)
 
 
-def test_a_schedule_that_leaves_something_out_is_not_taken() -> None:
+def test_a_schedule_with_unplaced_instances_is_not_applied() -> None:
     now, demand = world({"s": 2, "a": 2, "b": 2}, SIX, farm(3, cpu_pct=150), 3, placement=EVEN)
     decision = Online()((), now, demand, ALL)
     assert decision.placement == EVEN
-    assert decision.reasons[-1].why.startswith("kept: the new schedule has no place for")
+    assert decision.reasons[-1].code is ReasonCode.SCHEDULE_INCOMPLETE
     assert not decision.unplaced
 
 
-def test_its_own_schedule_is_kept_for_good() -> None:
+def test_its_own_schedule_is_kept() -> None:
     now, demand = running(EVEN)
     taken = Online()((), now, demand, ALL).placement
     later = [running(taken, at_s)[0] for at_s in range(10, 200, 10)]
     decisions = run(Online(least_gain_pct=0), later, demand)
     assert all(d.placement == taken for d in decisions)
-    assert any(r.why == "kept: the new schedule is the present one" for d in decisions for r in d.reasons)
+    assert any(r.code is ReasonCode.SCHEDULE_SAME for d in decisions for r in d.reasons)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Steady: what holds is left alone, what does not is mended with room to grow."""
+"""Steady: a placement that fits is kept, one that does not is repaired with room for growth."""
 
 from dataclasses import replace
 
@@ -16,8 +16,8 @@ from barograph.model import (
     Topology,
 )
 from barograph.place import PlaceDecision
+from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.steady import Fit, Steady, fit
-from barograph.place.thrifty import Thrifty
 from tests.cycles import nodes, workers_on
 from tests.place.worked import ALL
 
@@ -41,20 +41,20 @@ def loads(now: Snapshot, found: PlaceDecision, share: float) -> list[float]:
     return sorted(sum(share for s in placement.values() if s.node == n.name) for n in now.nodes)
 
 
-def test_a_placement_that_holds_is_left_alone() -> None:
+def test_a_placement_that_fits_is_kept() -> None:
     now = world("n1", "n1", "n2", "n2")
     # it could be packed onto one node, and reserved 40 would not fit there: so it stays
     assert Steady()((), now, demand(20, 40), ALL).placement == now.placement
-    # it holds, though what is reserved would not: no move is made for what may never come
+    # it fits, though the reserved shares would not: no move is made for growth that may not happen
     assert Steady()((), now, demand(20, 60), ALL).placement == now.placement
 
 
-def test_without_a_reserve_the_placer_inside_decides() -> None:
+def test_without_a_reserve_the_inner_placer_decides() -> None:
     now = world("n1", "n1", "n2", "n2")
     assert Steady()((), now, demand(20), ALL) == Thrifty()((), now, demand(20), ALL)
 
 
-def test_what_must_move_moves_once_with_room_to_grow() -> None:
+def test_forced_moves_are_made_once_with_room_for_growth() -> None:
     now = world("n1", "n1", "n1", "n1")
     found = Steady()((), now, demand(30, 45), ALL)
     assert loads(now, found, 45.0) == [0, 90, 90]
@@ -62,22 +62,22 @@ def test_what_must_move_moves_once_with_room_to_grow() -> None:
     assert loads(now, without, 30.0) == [0, 30, 90]
 
 
-def test_where_what_is_reserved_does_not_fit_the_demand_decides() -> None:
+def test_if_reserved_shares_do_not_fit_the_present_ones_are_used() -> None:
     now = world("n1", "n1", "n1", "n1")
     found = Steady()((), now, demand(30, 90), ALL)
     assert not found.unplaced
     assert max(loads(now, found, 30.0)) <= 100
 
 
-def test_a_valley_that_lasts_is_used_to_empty_a_node() -> None:
+def test_a_node_is_emptied_if_the_load_stays_low() -> None:
     now = world("n1", "n1", "n2", "n2")
     past = [Cycle(now, Forecast(()), Demand(()), Allotment(), Plan())]
     later = replace(now, at_s=60.0)
     assert loads(later, Steady()(past, later, demand(10, 15), ALL), 10.0) == [0, 0, 40]
-    assert Steady()((), now, demand(10, 15), ALL).placement == now.placement, "nobody knows yet what it needs"
+    assert Steady()((), now, demand(10, 15), ALL).placement == now.placement, "its load is not known yet"
 
 
-def test_what_holds() -> None:
+def test_when_a_placement_fits() -> None:
     now = world("n1", "n1", "n2", "n2")
     assert fit(now, demand(50), ALL) is Fit.HOLDS
     assert fit(now, demand(51), ALL) is Fit.CROWDED
@@ -88,8 +88,8 @@ def test_what_holds() -> None:
     assert fit(now, demand(10), Allotment({"t": ("n1", "n2")})) is Fit.HOLDS
 
 
-def test_what_a_change_left_behind_is_no_reason_for_the_next() -> None:
-    """A node is asked for more than it has 10 s after a change: it is left alone; 40 s after it, it is not."""
+def test_the_backlog_of_a_change_is_no_reason_for_the_next_change() -> None:
+    """A node is overcommitted 10 s after a change: nothing moves; 40 s after it, instances move."""
     before, now = world("n1", "n1", "n1", "n2"), world("n1", "n1", "n2", "n2")
     for seconds, moved in ((10.0, False), (40.0, True)):
         history = [Cycle(s, Forecast(()), Demand(()), Allotment(), Plan()) for s in (before, now)]

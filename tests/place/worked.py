@@ -1,4 +1,4 @@
-"""The six instances of traffic.md and small clusters to put them on."""
+"""Six instances with worked traffic (after Aniello et al.), and small clusters for them."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ def world(
     cpu_pct: float = 100.0,
     placement: Placement | None = None,
 ) -> tuple[Snapshot, Demand]:
-    """One topology "t"; the first operator is the source; edges where there are rates."""
+    """One topology "t"; the first operator is the source; edges between operators with rates."""
     names = list(counts)
     topology = Topology(
         "t",

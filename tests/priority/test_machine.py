@@ -11,13 +11,20 @@ from tests.cycles import WORD_COUNT, seen
 
 from barograph.model import BadInput
 from barograph.model.codec import from_json, to_json
-from barograph.priority import Limits, RateTrigger, RawEventTrigger, Standing, State, with_levels
+from barograph.priority import (
+    PriorityLimits,
+    PriorityState,
+    RateTrigger,
+    RawEventTrigger,
+    TopologyPriority,
+    with_levels,
+)
 from barograph.priority.machine import (
     USER,
-    Do,
-    Order,
-    Phase,
-    Step,
+    Instruction,
+    InstructionKind,
+    PriorityPhase,
+    Transition,
     drained,
     known,
     recovered,
@@ -29,31 +36,31 @@ from barograph.priority.machine import (
 )
 from barograph.priority.store import load, save
 
-LIMITS = Limits()
-START = known(State(), {"a": 2, "b": 3})
+LIMITS = PriorityLimits()
+START = known(PriorityState(), {"a": 2, "b": 3})
 
 
-def do(*orders: Do, name: str = "a") -> tuple[Order, ...]:
-    return tuple(Order(o, name) for o in orders)
+def do(*orders: InstructionKind, name: str = "a") -> tuple[Instruction, ...]:
+    return tuple(Instruction(o, name) for o in orders)
 
 
 def test_a_trigger_goes_through_every_step_in_order_and_tells_its_overhead() -> None:
     on = trigger(START, "a", True, 10.0, LIMITS)
-    assert on.orders == do(Do.PAUSE) and on.state.of("a").level == 2
+    assert on.instructions == do(InstructionKind.PAUSE) and on.state.of("a").level == 2
     assert on.told == ("a: trigger on by its user",)
     dry = drained(on.state, "a", 10.2)
-    assert dry.orders == do(Do.RESCHEDULE) and dry.state.of("a").level == 1
+    assert dry.instructions == do(InstructionKind.RESCHEDULE) and dry.state.of("a").level == 1
     placed = rescheduled(dry.state, "a", 10.5)
-    assert placed.orders == do(Do.RESUME)
+    assert placed.instructions == do(InstructionKind.RESUME)
     end = resumed(placed.state, "a", 10.75)
-    assert end.orders == () and end.state.of("a").phase is Phase.STEADY
+    assert end.instructions == () and end.state.of("a").phase is PriorityPhase.STEADY
     assert end.told == ("a: level 1, resumed 0.75 s after it was asked for",)
     off = trigger(end.state, "a", False, 11.0, LIMITS)
-    assert off.orders == do(Do.PAUSE) and off.state.of("a").goal == 2
+    assert off.instructions == do(InstructionKind.PAUSE) and off.state.of("a").goal == 2
     assert end.state.of("b") == START.of("b")
 
 
-def through(step: Step, name: str = "a", at_s: float = 0.0) -> State:
+def through(step: Transition, name: str = "a", at_s: float = 0.0) -> PriorityState:
     """The rest of the protocol, at once."""
     state = rescheduled(drained(step.state, name, at_s).state, name, at_s).state
     return resumed(state, name, at_s).state
@@ -64,15 +71,15 @@ def test_set_is_the_level_without_a_trigger() -> None:
     assert (state.of("a").level, state.of("a").calm) == (4, 4)
     on = through(trigger(state, "a", True, 2.0, LIMITS))
     quiet = set_level(on, "a", 3, 3.0)
-    assert quiet.orders == () and quiet.state.of("a").level == 1
+    assert quiet.instructions == () and quiet.state.of("a").level == 1
     assert through(trigger(quiet.state, "a", False, 4.0, LIMITS)).of("a").level == 3
 
 
-def test_one_that_never_drains_is_resumed_with_its_old_level_and_that_is_told() -> None:
+def test_a_topology_that_never_drains_is_resumed_with_its_old_level_and_that_is_reported() -> None:
     on = trigger(START, "a", True, 10.0, LIMITS)
-    assert tick(on.state, 19.9, LIMITS).orders == ()
+    assert tick(on.state, 19.9, LIMITS).instructions == ()
     late = tick(on.state, 20.0, LIMITS)
-    assert late.orders == do(Do.RESUME)
+    assert late.instructions == do(InstructionKind.RESUME)
     assert late.told == ("a: not drained within 10 s; resumed with its old level 2",)
     end = resumed(late.state, "a", 20.1).state
     assert (end.of("a").level, end.of("a").on) == (2, False)
@@ -85,31 +92,31 @@ def test_one_that_never_drains_is_resumed_with_its_old_level_and_that_is_told() 
     assert (unset.of("a").level, unset.of("a").calm, unset.of("a").on) == (2, 2, False)
 
 
-def test_what_was_asked_for_while_it_resumed_and_could_not_be_either_is_wanted_no_more() -> None:
+def test_a_request_during_a_resume_that_cannot_be_met_either_is_dropped() -> None:
     late = tick(trigger(START, "a", True, 0.0, LIMITS).state, 10.0, LIMITS).state
     again = resumed(trigger(late, "a", True, 10.0, LIMITS).state, "a", 10.1)
-    assert again.orders == do(Do.PAUSE)
+    assert again.instructions == do(InstructionKind.PAUSE)
     end = tick(again.state, 20.1, LIMITS).state
     assert (end.of("a").level, end.of("a").wanted, end.of("a").on) == (2, 2, False)
 
 
-def test_nobody_stays_paused_because_the_scheduler_or_a_message_is_lost() -> None:
+def test_no_topology_stays_paused_because_the_scheduler_or_a_message_is_lost() -> None:
     dry = drained(trigger(START, "a", True, 0.0, LIMITS).state, "a", 1.0).state
     late = tick(dry, 11.0, LIMITS)
-    assert late.orders == do(Do.RESUME) and "resumed where it is" in late.told[0]
+    assert late.instructions == do(InstructionKind.RESUME) and "resumed where it is" in late.told[0]
     again = tick(late.state, 13.0, LIMITS)
-    assert again.orders == do(Do.RESUME)
+    assert again.instructions == do(InstructionKind.RESUME)
 
 
-def test_what_is_asked_for_meanwhile_is_done_next() -> None:
+def test_a_request_during_a_change_is_carried_out_next() -> None:
     on = trigger(START, "a", True, 0.0, LIMITS).state
     off = trigger(on, "a", False, 1.0, LIMITS)
-    assert off.orders == ()
+    assert off.instructions == ()
     end = resumed(rescheduled(drained(off.state, "a", 2.0).state, "a", 3.0).state, "a", 4.0)
-    assert end.orders == do(Do.PAUSE) and end.state.of("a").goal == 2
+    assert end.instructions == do(InstructionKind.PAUSE) and end.state.of("a").goal == 2
     # Not drained, and off was asked for since: there is nothing left to do.
     late = tick(off.state, 10.0, LIMITS).state
-    assert resumed(late, "a", 11.0).orders == ()
+    assert resumed(late, "a", 11.0).instructions == ()
 
 
 EVENTS = {
@@ -121,32 +128,36 @@ EVENTS = {
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_events_out_of_turn_change_nothing(event: str) -> None:
-    assert EVENTS[event](START, "a", 1.0) == Step(START)
+    assert EVENTS[event](START, "a", 1.0) == Transition(START)
 
 
-PHASES = {Phase.DRAINING: Do.PAUSE, Phase.RESCHEDULING: Do.RESCHEDULE, Phase.RESUMING: Do.RESUME}
+PHASES = {
+    PriorityPhase.DRAINING: InstructionKind.PAUSE,
+    PriorityPhase.RESCHEDULING: InstructionKind.RESCHEDULE,
+    PriorityPhase.RESUMING: InstructionKind.RESUME,
+}
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_restart_goes_on_where_it_was(phase: Phase, tmp_path: Path) -> None:
+def test_a_restart_goes_on_where_it_was(phase: PriorityPhase, tmp_path: Path) -> None:
     state = trigger(START, "a", True, 0.0, LIMITS).state
-    state = state if phase is Phase.DRAINING else drained(state, "a", 1.0).state
-    state = state if phase is not Phase.RESUMING else rescheduled(state, "a", 2.0).state
+    state = state if phase is PriorityPhase.DRAINING else drained(state, "a", 1.0).state
+    state = state if phase is not PriorityPhase.RESUMING else rescheduled(state, "a", 2.0).state
     save(tmp_path / "p.json", state)
     again = recovered(load(tmp_path / "p.json"), 1000.0)
-    assert again.orders == do(PHASES[phase])
-    assert tick(again.state, 1001.0, LIMITS).told == (), "its patience begins anew"
+    assert again.instructions == do(PHASES[phase])
+    assert tick(again.state, 1001.0, LIMITS).told == (), "its timeout starts again"
     assert through(replace(again, state=again.state), at_s=1001.0).of("a").level == 1
 
 
 def test_what_is_stored_is_whole_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
-    assert load(path) == State()
+    assert load(path) == PriorityState()
     save(path, START)
     assert load(path) == START
     assert [p.name for p in tmp_path.iterdir()] == ["p.json"]
     path.write_text("{")
-    with pytest.raises(BadInput, match="make no sense"):
+    with pytest.raises(BadInput, match="are not valid"):
         load(path)
     path.write_text(json.dumps({"standings": {"a": {"calm": 0}}}))
     with pytest.raises(BadInput, match="priority: calm must be a whole number of at least 1"):
@@ -155,24 +166,24 @@ def test_what_is_stored_is_whole_or_refused(tmp_path: Path) -> None:
 
 def test_a_trigger_that_turned_on_stays_on_for_a_while() -> None:
     on = through(trigger(START, "a", True, 100.0, LIMITS, by="its rate"), at_s=101.0)
-    assert trigger(on, "a", False, 129.0, LIMITS, by="its rate") == Step(on)
-    assert trigger(on, "a", False, 131.0, LIMITS, by="its rate").orders == do(Do.PAUSE)
-    assert trigger(on, "a", False, 102.0, LIMITS).orders == do(Do.PAUSE), "its user may at once"
+    assert trigger(on, "a", False, 129.0, LIMITS, by="its rate") == Transition(on)
+    assert trigger(on, "a", False, 131.0, LIMITS, by="its rate").instructions == do(InstructionKind.PAUSE)
+    assert trigger(on, "a", False, 102.0, LIMITS).instructions == do(InstructionKind.PAUSE), "its user may at once"
 
 
-def test_nobody_starves_for_ever() -> None:
+def test_no_topology_starves_for_ever() -> None:
     state = through(trigger(START, "a", True, 0.0, LIMITS))
     for at_s in (10.0, 200.0, 309.0):
         step = tick(state, at_s, LIMITS, starved=["b"])
-        assert step.orders == ()
+        assert step.instructions == ()
         state = step.state
     step = tick(state, 310.0, LIMITS, starved=["b"])
-    assert step.orders == do(Do.PAUSE)
-    assert step.told == ("a: trigger off by the starving of b",)
+    assert step.instructions == do(InstructionKind.PAUSE)
+    assert step.told == ("a: trigger off by starvation of b",)
     fed = through(step, at_s=311.0)
     assert fed.of("a").level == 2
-    assert trigger(fed, "a", True, 320.0, LIMITS, by="its rate") == Step(fed), "it rests"
-    assert trigger(fed, "a", True, 371.0, LIMITS, by="its rate").orders
+    assert trigger(fed, "a", True, 320.0, LIMITS, by="its rate") == Transition(fed), "it rests"
+    assert trigger(fed, "a", True, 371.0, LIMITS, by="its rate").instructions
     assert tick(state, 310.0, LIMITS, starved=[]).state.of("b").starved_s is None
 
 
@@ -182,13 +193,13 @@ def test_nonsense_is_refused() -> None:
     with pytest.raises(BadInput, match="the level must be a whole number of at least 1"):
         set_level(START, "a", 0, 0.0)
     with pytest.raises(BadInput, match="drain_s must be above 0"):
-        Limits(drain_s=0.0)
+        PriorityLimits(drain_s=0.0)
 
 
 def test_levels_that_hold_are_what_the_policy_sees() -> None:
     now = seen(WORD_COUNT, {})
-    assert with_levels(now, State({"wc": Standing(2, 1)})).topology("wc").level == 1
-    assert with_levels(now, State()) is now
+    assert with_levels(now, PriorityState({"wc": TopologyPriority(2, 1)})).topology("wc").level == 1
+    assert with_levels(now, PriorityState()) is now
 
 
 def test_topologies_come_and_go() -> None:
@@ -239,13 +250,13 @@ def test_whatever_happens_sources_flow_again_and_levels_are_what_was_asked_for(
 ) -> None:
     state, at_s, paused = START, 0.0, {"a": False, "b": False}
 
-    def take(step: Step) -> None:
+    def take(step: Transition) -> None:
         nonlocal state
         state = step.state
-        for order in step.orders:
-            if order.do is not Do.RESCHEDULE:
-                paused[order.topology] = order.do is Do.PAUSE
-        assert from_json(State, json.loads(json.dumps(to_json(state)))) == state
+        for instruction in step.instructions:
+            if instruction.kind is not InstructionKind.RESCHEDULE:
+                paused[instruction.topology] = instruction.kind is InstructionKind.PAUSE
+        assert from_json(PriorityState, json.loads(json.dumps(to_json(state)))) == state
 
     for what, name, step_s in events:
         at_s += step_s
@@ -261,13 +272,13 @@ def test_whatever_happens_sources_flow_again_and_levels_are_what_was_asked_for(
         elif what != "resumed" or not paused[name]:
             take(EVENTS[what](state, name, at_s))
         for each, standing in state.standings.items():
-            assert paused[each] == (standing.phase in (Phase.DRAINING, Phase.RESCHEDULING))
-    for _ in range(8):  # now everybody does as ordered
+            assert paused[each] == (standing.phase in (PriorityPhase.DRAINING, PriorityPhase.RESCHEDULING))
+    for _ in range(8):  # from now on every instruction is carried out
         at_s += 0.1
         for name in "ab":
             for event in EVENTS.values():
                 take(event(state, name, at_s))
     for standing in state.standings.values():
-        assert standing.phase is Phase.STEADY
+        assert standing.phase is PriorityPhase.STEADY
         assert standing.level == (1 if standing.on else standing.calm)
     assert not any(paused.values())

@@ -1,1 +1,1 @@
-"""The command line, as its user meets it."""
+"""Recorded clusters: how files are read, and what is refused."""

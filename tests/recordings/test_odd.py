@@ -1,4 +1,4 @@
-"""Oddities of a recording are notes; what has no sense is refused, also in a recording."""
+"""Oddities of a recording become notes; what makes no sense is refused, also in a recording."""
 
 import hashlib
 import json

@@ -28,7 +28,7 @@ def test_no_more_than_the_largest_node_gives() -> None:
 def test_from_another_run() -> None:
     """s used 2 s, 6 s and 4 s on two instances in cycles of 10 s; each was allotted 20 for 10 s, then 60 for 30 s.
 
-    What is decided when the run ends holds for nothing.
+    A decision at the end of the run has no effect.
     """
     run = []
     for at_s, cpu_s, share in ((10.0, 2.0, 20.0), (20.0, 6.0, 60.0), (50.0, 4.0, 100.0)):

@@ -1,4 +1,4 @@
-"""What holds for every scaler and all inputs."""
+"""Properties of every scaler, for all inputs."""
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +23,7 @@ def test_every_operator_is_named_and_the_same_input_gives_the_same_demand(scaler
         assert [(o.topology, o.operator) for o in demand.operators] == [("wc", o.name) for o in WORD_COUNT.operators]
         for o in demand.operators:
             assert len(o.shares_pct) == o.parallelism >= 1
-            assert len(o.held_pct) in (0, o.parallelism)  # nothing is held where nothing was measured
+            assert len(o.held_pct) in (0, o.parallelism)  # nothing is held if nothing was measured
             assert all(0 <= share <= 100 for share in o.shares_pct)
             assert o.reason is not None and o.reason.why and o.reason.numbers
         history.append(remembered(now, demand))

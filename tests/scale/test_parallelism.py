@@ -5,9 +5,20 @@ from dataclasses import replace
 import pytest
 
 from barograph.forecast import NextWindow
-from barograph.model import Cycle, Demand, Metrics, Operator, OperatorDemand, Outcome, Plan, Rescale, Snapshot
+from barograph.model import (
+    Cycle,
+    Demand,
+    Metrics,
+    Operator,
+    OperatorDemand,
+    Outcome,
+    Plan,
+    ReasonCode,
+    Rescale,
+    Snapshot,
+)
 from barograph.scale import Combine, Parallelism
-from barograph.scale.activity import Activity, Change, Thresholds, capacity_drift, decision, new_degree
+from barograph.scale.activity import Activity, ScaleDirection, Thresholds, capacity_drift, decision, new_degree
 from tests.cycles import chain, remembered, seen, work
 
 THETA = Thresholds()
@@ -35,19 +46,19 @@ def test_a_minimum_is_kept() -> None:
 
 
 MATRIX = [
-    (Activity.LOW, False, Change.IN),
-    (Activity.LOW, True, Change.NONE),
-    (Activity.MEDIUM, False, Change.NONE),
-    (Activity.MEDIUM, True, Change.NONE),
-    (Activity.HIGH, False, Change.NONE),
-    (Activity.HIGH, True, Change.OUT),
-    (Activity.CRITICAL, False, Change.OUT),
-    (Activity.CRITICAL, True, Change.OUT),
+    (Activity.LOW, False, ScaleDirection.IN),
+    (Activity.LOW, True, ScaleDirection.NONE),
+    (Activity.MEDIUM, False, ScaleDirection.NONE),
+    (Activity.MEDIUM, True, ScaleDirection.NONE),
+    (Activity.HIGH, False, ScaleDirection.NONE),
+    (Activity.HIGH, True, ScaleDirection.OUT),
+    (Activity.CRITICAL, False, ScaleDirection.OUT),
+    (Activity.CRITICAL, True, ScaleDirection.OUT),
 ]
 
 
 @pytest.mark.parametrize(("activity", "rising", "expected"), MATRIX)
-def test_decision_matrix(activity: Activity, rising: bool, expected: Change) -> None:
+def test_decision_matrix(activity: Activity, rising: bool, expected: ScaleDirection) -> None:
     assert decision(activity, rising) is expected
 
 
@@ -66,7 +77,7 @@ def test_drift_worked() -> None:
     assert capacity_drift([1000, 500, 100], 2) == pytest.approx(-0.2 * 200)
 
 
-def test_ours_aims_at_theta_max() -> None:
+def test_with_the_option_operators_are_sized_for_theta_max() -> None:
     assert new_degree(8, 0.125, False, 1, 8, THETA) == 1  # as published: at once "high"
     assert new_degree(8, 0.125, False, 1, 8, THETA, aim_at_theta_max=True) == 2
 
@@ -124,7 +135,7 @@ def test_child_worked(case: str) -> None:
     assert found.parallelism == degree
 
 
-def test_ours_follows_the_parents_new_degree() -> None:
+def test_with_the_option_children_follow_the_parents_new_degree() -> None:
     """A child of capacity 500: what the parent can do now is 750, what it can do with its new degree is 900."""
     for scaler, gal, degree in ((Parallelism(), 1.5, 3), (Parallelism(follow_new_degree=True), 1.8, 4)):
         found = degrees(window(child_ms=240.0), scaler)["child"]
@@ -133,7 +144,7 @@ def test_ours_follows_the_parents_new_degree() -> None:
         assert found.parallelism == degree
 
 
-def test_sources_are_left_alone_unless_asked() -> None:
+def test_sources_are_not_scaled_unless_the_option_says_so() -> None:
     topology = chain(Operator("s", 1, source=True, max_parallelism=8))
     run = [seen(topology, {"s": work(100.0, 60.0, ms=160, pending=400.0)}, at_s=10.0 * k) for k in range(6)]
     assert degrees(run, Parallelism())["s"].parallelism == 1
@@ -151,6 +162,7 @@ def test_the_snapshot_before_the_first_cycle_is_no_sample() -> None:
     found = degrees([empty, *run[1:]], Parallelism())["parent"]
     assert found.parallelism == 1
     assert found.reason is not None
+    assert found.reason.code is ReasonCode.WINDOW_NOT_FULL
     assert found.reason.why == "50 of the 60 s of a window have been measured"
     assert degrees([replace(empty, at_s=90.0), *run], Parallelism())["parent"].parallelism == 2
 
@@ -176,7 +188,7 @@ def quiet(at_s: float, cycle_s: float = 10.0, degree: int = 2) -> Snapshot:
 
 
 def after_a_slow_change(cycles_since: int) -> list[Cycle]:
-    """Seven cycles, then an order that takes 55 s to hold and makes its cycle one of 60 s, then so many of 10 s."""
+    """Seven cycles, then an order that takes 55 s to commit and makes its cycle 60 s long, then cycles of 10 s."""
     history = [remembered(quiet(10.0 * k, degree=1)) for k in range(6)]
     order = remembered(quiet(60.0, degree=1), plan=Plan(rescales=(Rescale("t", "sink", 2),)))
     history.append(replace(order, outcome=Outcome(done=("scale",), order_to_commit_s=55.0)))
@@ -184,8 +196,8 @@ def after_a_slow_change(cycles_since: int) -> list[Cycle]:
 
 
 @pytest.mark.parametrize(("cycles_since", "degree"), [(0, 2), (1, 2), (5, 2), (6, 1)])
-def test_a_cycle_that_a_slow_change_made_long_does_not_swallow_the_grace_period(cycles_since: int, degree: int) -> None:
-    """The change holds from 115 s on, so nothing is decided before 175 s; the first cycle after that ends at 180 s."""
+def test_a_long_cycle_of_a_slow_change_does_not_shorten_the_grace_period(cycles_since: int, degree: int) -> None:
+    """The change takes effect at 115 s, so nothing is decided before 175 s; the next cycle ends at 180 s."""
     *history, last = after_a_slow_change(cycles_since)
     now = last.snapshot
     found = Parallelism()(history, now, NextWindow()(history, now, 1)).of("t", "sink")
@@ -193,7 +205,7 @@ def test_a_cycle_that_a_slow_change_made_long_does_not_swallow_the_grace_period(
     assert (found.parallelism, found.wanted) == (degree, 1)
 
 
-def test_a_change_by_hand_starts_a_grace_period_where_it_is_first_seen() -> None:
+def test_a_manual_change_starts_a_grace_period_when_it_is_first_observed() -> None:
     history = [remembered(quiet(10.0 * k, degree=8)) for k in range(7)]
     for k in range(7):
         now = quiet(70.0 + 10.0 * k)
@@ -234,7 +246,7 @@ def congested(backlog: float, combine: Combine = Combine.MAX) -> dict[str, Opera
 
 
 @pytest.mark.parametrize("combine", Combine)
-def test_backlog_at_the_source_makes_the_operator_critical_that_it_waits_for(combine: Combine) -> None:
+def test_backlog_at_the_source_makes_the_slow_operator_critical(combine: Combine) -> None:
     found = congested(1200.0, combine)
     sink, intermediate = found["sink"], found["intermediate"]
     assert sink.reason is not None and intermediate.reason is not None
@@ -244,7 +256,7 @@ def test_backlog_at_the_source_makes_the_operator_critical_that_it_waits_for(com
     assert intermediate.parallelism == 1
 
 
-def test_rows_that_just_fell_due_are_no_backlog() -> None:
+def test_rows_that_just_became_due_are_no_backlog() -> None:
     """A source that has fewer rows to read than it read in the sample is not held back."""
     sink = congested(100.0)["sink"]
     assert sink.reason is not None
@@ -252,10 +264,10 @@ def test_rows_that_just_fell_due_are_no_backlog() -> None:
     assert sink.parallelism == 2
 
 
-def test_cpu_is_reckoned_with_but_not_enforced() -> None:
+def test_cpu_is_estimated_but_not_enforced() -> None:
     now = seen(chain(Operator("s", 2, source=True, cpu_pct=30.0)), {"s": work(10)})
     found = Parallelism()([], now, NextWindow()([], now, 1))
     assert found == Demand(found.operators, enforced=False)
     assert found.operators[0].shares_pct == (30, 30)
     undeclared = seen(chain(Operator("s", 2, source=True)), {"s": work(10)})
-    assert not Parallelism()([], undeclared, NextWindow()([], undeclared, 1)).reserved  # an estimate sets nothing aside
+    assert not Parallelism()([], undeclared, NextWindow()([], undeclared, 1)).reserved  # an estimate reserves nothing

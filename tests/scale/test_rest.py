@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from barograph.model import Cycle, Operator, Outcome, Plan, Refusal, Rescale, Snapshot
+from barograph.model import Cycle, Operator, Outcome, Plan, Refusal, RefusalCode, Rescale, Snapshot
 from barograph.scale.rest import SinceChange, since_change
 from tests.cycles import chain, remembered, seen, work
 
@@ -28,7 +28,10 @@ HISTORIES: dict[str, tuple[list[Cycle], SinceChange]] = {
         [ordered(10, Outcome(done=("scale",), order_to_commit_s=7.5)), remembered(at(20))],
         SinceChange(12.5, 2),
     ),
-    "an order that was refused": ([ordered(10, Outcome(refused=(Refusal("t", "no"),)))], SinceChange()),
+    "an order that was refused": (
+        [ordered(10, Outcome(refused=(Refusal("t", RefusalCode.STALE, "no"),)))],
+        SinceChange(),
+    ),
     "by hand": ([remembered(at(10, degree=3)), remembered(at(20))], SinceChange(10, 2)),
     "by hand, seen only now": ([remembered(at(10, degree=3)), remembered(at(20, degree=3))], SinceChange(0, 1)),
     "an order that held later": (
@@ -49,7 +52,7 @@ def test_since_change(case: str) -> None:
     assert since_change(history, at(30), "t") == expected
 
 
-def test_what_is_longer_ago_need_not_be_found() -> None:
+def test_changes_longer_ago_than_asked_are_not_searched() -> None:
     history = [ordered(0), *(remembered(at(10.0 * k)) for k in range(1, 10))]
     now = at(100)
     assert since_change(history, now, "t") == SinceChange(100, 10)

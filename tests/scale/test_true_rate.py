@@ -11,7 +11,7 @@ from tests.cycles import chain, remembered, seen
 
 
 def busy(rate: float, true_rate: float, pending: float = 0.0) -> InstanceMetrics:
-    """Rows a second arriving, and rows a second one busy instance can do; it keeps up where it can."""
+    """Rows a second arriving, and rows a second one busy instance can do; it keeps up if it can."""
     done = min(rate, true_rate) * 10
     return InstanceMetrics(rate * 10, done, done, pending, done / true_rate, done / true_rate)
 
@@ -40,7 +40,7 @@ def test_sized_by_true_rate(case: str) -> None:
     assert sized(now, history=5).parallelism == after
 
 
-def test_nothing_shrinks_before_a_whole_window_was_seen() -> None:
+def test_nothing_shrinks_before_a_whole_window_was_measured() -> None:
     now = seen(chain(Operator("s", 8, source=True)), {"s": busy(100.0, 1000.0)}, at_s=60.0)
     assert [sized(now, history=h).parallelism for h in (0, 4, 5)] == [8, 8, 4]
 
@@ -64,7 +64,7 @@ def test_children_are_sized_for_what_parents_will_send_once_they_catch_up() -> N
 
 
 def rested(order_at_s: float, took_s: float, cycle_s: float, since: int) -> tuple[int, int]:
-    """An order, the cycle that it made ``cycle_s`` long, and so many cycles of 10 s: what it does, what it wants."""
+    """An order, its cycle of ``cycle_s``, then cycles of 10 s: the instances it gets, and those it wants."""
     topology = chain(Operator("s", 1, source=True))
     load = {"s": busy(2000.0, 1000.0)}
     order = remembered(seen(topology, load, at_s=order_at_s), plan=Plan(rescales=(Rescale("t", "s", 1),)))
@@ -76,11 +76,11 @@ def rested(order_at_s: float, took_s: float, cycle_s: float, since: int) -> tupl
     return found.parallelism, found.wanted
 
 
-def test_rests_for_a_window_after_a_change() -> None:
+def test_nothing_changes_for_a_window_after_a_change() -> None:
     assert [rested(100.0, 0.4, 10.0, since)[0] for since in (0, 5, 6)] == [1, 1, 3]
 
 
-def test_a_cycle_that_a_slow_change_made_long_does_not_swallow_the_rest() -> None:
+def test_a_long_cycle_of_a_slow_change_does_not_shorten_the_rest_period() -> None:
     assert [rested(100.0, 58.0, 60.0, since)[0] for since in (0, 1, 5, 6)] == [1, 1, 1, 3]
 
 

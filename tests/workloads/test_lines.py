@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barograph.model import BadInput
-from barograph.model.shapes import _splitmix64
+from barograph.model.loads.shapes import _splitmix64
 from barograph.workloads.lines import LineShape, draw, table, word
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "replay.json").read_text())

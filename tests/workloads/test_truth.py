@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 
 from barograph.model import BadInput, Load
+from barograph.workloads.keyed_counts import KeyedCounts, counts_of
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
-from barograph.workloads.truth import WordTruth, truth_by_numpy, truth_of_rows
+from barograph.workloads.truth import truth_by_numpy
 
 REPLAY = Replay(Load.parse("constant 50").schedule(10), partitions=3, lines=LineShape(5, 6, 40), close_s=4)
 
@@ -14,8 +15,8 @@ REPLAY = Replay(Load.parse("constant 50").schedule(10), partitions=3, lines=Line
 def test_counts_are_those_of_the_lines() -> None:
     truth = truth_by_numpy(REPLAY)
     lines = [REPLAY.lines.line(p, k) for p in range(3) for k in range(REPLAY.rows()[p])]
-    assert truth.lines == len(lines) == 200
-    assert truth.words == 1200
+    assert truth.rows == len(lines) == 200
+    assert truth.total == 1200
     assert truth.occurrences == Counter(w for line in lines for w in line.split(" "))
 
 
@@ -24,11 +25,11 @@ def test_a_truth_has_no_faults_against_itself() -> None:
 
 
 def test_a_lost_row_a_doubled_row_and_a_wrong_row_are_faults() -> None:
-    truth = WordTruth(3, {"a": 2, "b": 1, "c": 4}, {"a": 5, "b": 6, "c": 7})
-    found = truth_of_rows(3, [("a", 1, 9), ("b", 1, 99), ("c", 5, 7), ("d", 1, 1)])
+    truth = KeyedCounts(3, {"a": 2, "b": 1, "c": 4}, {"a": 5, "b": 6, "c": 7})
+    found = counts_of(3, [("a", 1, 9), ("b", 1, 99), ("c", 5, 7), ("d", 1, 1)])
     assert truth.faults(found) == (
         "a: 1 instead of 2",
-        "b: 1 as expected, but not the same ones",
+        "b: 1 as expected, but other rows",
         "c: 5 instead of 4",
         "d: 1 instead of 0",
     )

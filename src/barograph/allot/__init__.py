@@ -1,4 +1,4 @@
-"""Allot: which nodes each topology may use. One file per way of sharing too few of them."""
+"""Allot: which nodes each topology may use. One file per way to share them when there are too few."""
 
 from barograph.allot.counts import Given, dps, sps
 from barograph.allot.isolation import Isolation

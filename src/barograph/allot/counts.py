@@ -1,7 +1,7 @@
 """How many nodes each topology gets when there are too few: SPS and DPS (Chakraborty). Counts only, no names.
 
-Exact arithmetic. Rounding is half up; ties go to the first listed; what is too much is taken from the smallest
-fraction, last listed first.
+Exact arithmetic. Rounding is half up; ties go to the first listed; nodes given in excess are taken back from the
+smallest fraction, last listed first.
 
 SD: nodes a topology desires. SM: the fewest it can do with (SPS). C: nodes of the cluster. ST: sum of all SD.
 X = min(C, ST): nodes to give. SP: sum of SD of one priority level. Level 1 is highest.
@@ -30,7 +30,7 @@ class Given:
 
 
 def sps(nodes: int, desired: Sequence[int], minimum: Sequence[int], level: Sequence[int]) -> Given:
-    """Static priorities: nobody starves while the cluster holds the sum of all minimums.
+    """Static priorities: no topology starves while the cluster has enough nodes for the sum of all minimums.
 
     Level after level: PF = round(X_left * SP / ST_left) nodes for the level, cn = round(PF * SD / SP) for each of its
     topologies, within [SM, SD], with the SMs of all lower levels set aside; then topped up to PF by the largest
@@ -94,7 +94,7 @@ def _by_level(level: Sequence[int]) -> list[list[int]]:
 
 
 def _minimums(nodes: int, minimum: Sequence[int], level: Sequence[int]) -> list[int]:
-    """By level, then as listed, passing over what does not fit."""
+    """Minimums by level, then as listed; a minimum that does not fit any more is skipped."""
     given = [0] * len(minimum)
     for i in sorted(range(len(minimum)), key=lambda i: level[i]):
         if minimum[i] <= nodes:
@@ -108,14 +108,14 @@ def _half_up(value: Fraction) -> int:
 
 
 def _take_back(given: list[int], exact: dict[int, Fraction], least: dict[int, int], most_in_total: int) -> None:
-    """Down to the total, from whoever was rounded up by most; ties from the last listed."""
+    """Reduce to the total, from the topology that was rounded up most; ties: the last listed."""
     while sum(given[i] for i in exact) > most_in_total:
         i = min((i for i in exact if given[i] > least[i]), key=lambda i: (exact[i] - given[i], -i))
         given[i] -= 1
 
 
 def _top_up(given: list[int], exact: dict[int, Fraction], most: dict[int, int], least_in_total: int) -> None:
-    """Up to the total, to whoever was rounded down by most; ties to the first listed."""
+    """Raise to the total, for the topology that was rounded down most; ties: the first listed."""
     while sum(given[i] for i in exact) < least_in_total:
         i = min((i for i in exact if given[i] < most[i]), key=lambda i: (given[i] - exact[i], i))
         given[i] += 1

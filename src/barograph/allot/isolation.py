@@ -1,16 +1,16 @@
-"""Machines of one's own: Storm's isolation scheduler. A machine serves one isolated topology only.
+"""Dedicated machines: Storm's isolation scheduler. A machine serves one isolated topology only.
 
-A topology's workers are dealt over its machines as evenly as whole numbers allow, largest share first, each to the
-free machine with most slots; a machine that already holds exactly one such share is kept. A share that fits nowhere
-starves, and then nothing else is scheduled in that round: all other topologies wait, which is what the papers compare
-with. Who is not isolated shares the remaining machines.
+A topology's workers are distributed over its machines as evenly as possible, largest share first, each to the free
+machine with most slots; a machine that already holds exactly one such share is kept. A share that fits on no machine
+stays unscheduled, and then no topology that is not isolated is scheduled in that cycle: they all wait, which is what
+the papers compare with. Otherwise they share the remaining machines.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barograph.model import Allotment, Cycle, Demand, Reason, Snapshot, Topology
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Snapshot, Topology
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Isolation:
 
 
 def shares_of(topology: Topology) -> list[int]:
-    """Workers of each machine, largest first: 5 on 2 machines are 3 + 2. Unless it asks, one worker a machine."""
+    """Workers of each machine, largest first: 5 on 2 machines are 3 + 2. Without a declared number, one per machine."""
     workers = topology.workers or topology.isolate_nodes
     base, more = divmod(workers, topology.isolate_nodes)
     return [w for w in (base + (i < more) for i in range(topology.isolate_nodes)) if w > 0]
 
 
 def _matching(now: Snapshot, missing: dict[str, list[int]]) -> list[tuple[str, str, int]]:
-    """Machines that already serve one isolated topology with exactly one of its shares."""
+    """Machines that already run exactly one share of one isolated topology, and nothing else."""
     users: dict[str, Counter[str]] = {}
     for topology, slot in {(i.topology, s) for i, s in now.placement.slots.items()}:
         users.setdefault(slot.node, Counter())[topology] += 1
@@ -68,6 +68,7 @@ def _allotment(
     reasons = [
         Reason(
             t,
+            ReasonCode.ISOLATION_SHORT if missing[t] else ReasonCode.ISOLATED,
             "isolated" if not missing[t] else f"no machine has room for its shares of {missing[t]} workers",
             {"machines": float(len(nodes[t])), "workers_missing": float(sum(missing[t]))},
         )
@@ -81,6 +82,7 @@ def _allotment(
             nodes[t.name] = ()
             starved.append(t.name)
             why = "waits until every isolated topology has its machines" if short else "all machines are isolated"
-            reasons.append(Reason(t.name, why, {"free_machines": float(len(free))}))
+            code = ReasonCode.WAITS_FOR_ISOLATED if short else ReasonCode.ALL_NODES_ISOLATED
+            reasons.append(Reason(t.name, code, why, {"free_machines": float(len(free))}))
     idle = tuple(free) if short or len(took) == len(now.topologies) else ()
     return Allotment(nodes, tuple(starved), idle, tuple(reasons), workers=workers)

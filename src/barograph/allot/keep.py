@@ -1,7 +1,8 @@
 """Which nodes, once it is known how many: the resource allocator of SPS and DPS (Chakraborty).
 
-A topology whose count does not change is not touched at all. The others first give up nodes, keeping those where most
-of their instances are; then whoever is short gets free nodes, by level, in the cluster's order. No node is shared.
+A topology whose number of nodes does not change keeps its nodes. The others first give up nodes, keeping those with
+most of their instances; then topologies that need more get free nodes, by level, in the cluster's order. No node is
+shared.
 """
 
 from collections import Counter
@@ -13,7 +14,8 @@ from barograph.model import Cycle, Snapshot
 def present_nodes(history: Sequence[Cycle], now: Snapshot) -> dict[str, list[str]]:
     """The nodes of each topology, those with most of its instances first.
 
-    They are what was allotted to it last; where nothing was, the nodes its instances run on. Dead nodes are left out.
+    These are the nodes last allotted to it; without an allotment, the nodes its instances run on. Dead nodes are left
+    out.
     """
     order = {n.name: i for i, n in enumerate(now.nodes)}
     holding: dict[str, Counter[str]] = {t.name: Counter() for t in now.topologies}
@@ -31,7 +33,7 @@ def present_nodes(history: Sequence[Cycle], now: Snapshot) -> dict[str, list[str
 def choose_nodes(
     history: Sequence[Cycle], now: Snapshot, counts: Mapping[str, int]
 ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-    """The nodes of each topology of ``counts``, and those that nobody gets. Needs no more nodes than there are."""
+    """The nodes of each topology of ``counts``, and the nodes left over. The sum must not exceed all nodes."""
     present = present_nodes(history, now)
     served = sorted((t for t in now.topologies if t.name in counts), key=lambda t: t.level)
     kept: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
-"""Whole nodes by priority: SPS and DPS (Chakraborty) as stages. The arithmetic is in counts.py, the names in keep.py.
+"""Whole nodes by priority: SPS and DPS (Chakraborty) as stages. counts.py says how many nodes, keep.py says which.
 
-A topology that declares no number of nodes desires as many as its demand fills; its minimum is one.
+A topology that declares no number of nodes desires as many as its CPU demand needs; its minimum is one.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from barograph.allot.counts import Given, dps, sps
 from barograph.allot.keep import choose_nodes
-from barograph.model import Allotment, Cycle, Demand, Reason, Snapshot, Topology
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Snapshot, Topology
 from barograph.model.checks import require
 
 
 @dataclass(frozen=True)
 class Sps:
-    """Static priorities; nobody starves while all minimums fit."""
+    """Static priorities; no topology starves while all minimums fit."""
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand) -> Allotment:
         desired = _desired(now, demand)
@@ -29,8 +29,8 @@ class Sps:
 class Dps:
     """Dynamic priorities; a lower level may starve.
 
-    starve_cycles: ours. Who starved in that many of the last twice as many cycles gets one node, so that it takes
-    turns instead of waiting for ever. None, as in the thesis: no bound.
+    starve_cycles: not in the thesis. A topology that starved in that many of the last twice as many cycles gets one
+    node, so that topologies take turns and none waits for ever. None, as in the thesis: no bound.
     """
 
     starve_cycles: int | None = None
@@ -50,7 +50,7 @@ class Dps:
         for i in found.starved:
             name = now.topologies[i].name
             hungry = sum(name in c.allotment.starved for c in history[-2 * limit :])
-            # From the lowest level that can spare one, there from whoever has most, the last listed of those.
+            # From the lowest level that can spare a node: its topology with most nodes, the last listed of those.
             rich = max(
                 (j for j, n in enumerate(given) if n > 1),
                 key=lambda j: (now.topologies[j].level, given[j], j),
@@ -90,5 +90,6 @@ def _allotment(
             "cluster_nodes": float(len(now.nodes)),
         }
         why = "gets no node now: higher levels and minimums take them all" if given == 0 else "nodes by its level"
-        reasons.append(Reason(t.name, why, numbers))
+        code = ReasonCode.NO_NODE_LEFT if given == 0 else ReasonCode.NODES_BY_LEVEL
+        reasons.append(Reason(t.name, code, why, numbers))
     return Allotment(nodes, tuple(names[i] for i in found.starved), idle, tuple(reasons))

@@ -1,4 +1,4 @@
-"""What an allotter is."""
+"""The interface of an allotter."""
 
 from collections.abc import Sequence
 from typing import Protocol

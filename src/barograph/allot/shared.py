@@ -1,4 +1,4 @@
-"""Every topology may use every node: CPU shares, not whole nodes, keep them apart."""
+"""Every topology may use every node: they are separated by CPU shares, not by whole nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,11 +1,12 @@
-"""How SPS or DPS shares out too few nodes.
+"""Compute how SPS or DPS shares out too few nodes.
 
     barograph allot --scheduler sps --nodes 16 --desired 8,8,4,4 --min 4,4,2,2 --level 1,1,2,2
     {"given": [6, 6, 2, 2], "starved": [], "idle": 0}
 
 Topologies are listed by position: desired and minimum nodes and level (1 is highest), separated by commas. The result
-is one line of JSON: given, nodes of each; starved, the positions (from 0) of those that get none; idle, nodes nobody
-gets. Both schedulers are Chakraborty's: sps is static and needs --min; dps is dynamic and looks at no minimum.
+is one line of JSON: given, the nodes of each topology; starved, the positions (from 0) of topologies that get none;
+idle, nodes that no topology gets. Both schedulers are Chakraborty's: sps is static and needs --min; dps is dynamic and
+ignores minimums.
 """
 
 import argparse
@@ -19,11 +20,15 @@ from barograph.model.checks import require, require_whole
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scheduler", required=True, metavar="sps|dps")
-    parser.add_argument("--nodes", required=True, metavar="N", help="nodes of the cluster")
-    parser.add_argument("--desired", required=True, metavar="a,b,..", help="nodes each topology desires")
-    parser.add_argument("--min", metavar="a,b,..", dest="minimum", help="fewest nodes each can do with (sps)")
-    parser.add_argument("--level", required=True, metavar="a,b,..", help="priority level of each, 1 is highest")
+    parser.add_argument("--scheduler", required=True, metavar="sps|dps", help="which scheduler")
+    parser.add_argument("--nodes", required=True, metavar="N", help="number of nodes in the cluster")
+    parser.add_argument("--desired", required=True, metavar="a,b,..", help="nodes that each topology wants")
+    parser.add_argument(
+        "--min", metavar="a,b,..", dest="minimum", help="fewest nodes that each topology can run on (sps)"
+    )
+    parser.add_argument(
+        "--level", required=True, metavar="a,b,..", help="priority level of each topology, 1 is highest"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
         _same_length(desired, minimum)
         found = dps(nodes, desired, level)
     else:
-        require(minimum is not None, "--scheduler sps needs --min, the fewest nodes each topology can do with")
+        require(minimum is not None, "--scheduler sps needs --min, the fewest nodes that each topology can run on")
         found = sps(nodes, desired, minimum or [], level)
         if nodes < (needed := sum(minimum or [])):
             short = f"the minimums need {needed} nodes and there are {nodes}"
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _same_length(desired: list[int], minimum: list[int] | None) -> None:
-    """DPS looks at no minimum, but one that cannot be is still a mistake."""
+    """DPS ignores minimums, but a minimum that is impossible is still a mistake."""
     if minimum is None:
         return
     require(len(minimum) == len(desired), f"there are {len(desired)} desired numbers and {len(minimum)} minimums")

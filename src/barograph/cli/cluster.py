@@ -1,44 +1,38 @@
-"""Start, show and end a small Spark cluster on this machine.
+"""Start, show and stop a small Spark cluster on this machine.
 
-barograph cluster up --nodes 3 --node-cpu 0.6 --seats 8    three nodes of 0.6 cores with room for 8 instances each
-barograph cluster status                                   what is up
-barograph cluster down                                     end it, and clear what a crash left
-barograph cluster prepare                                  once, half a minute: every later start takes half the time
+barograph cluster up --nodes 3 --node-cpu 0.6 --seats 8    three nodes of 0.6 cores with 8 seats each
+barograph cluster status                                   the clusters that run
+barograph cluster down                                     stop it, and remove what a crash left behind
+barograph cluster prepare                                  takes half a minute, once; halves later starts
 
-A node is a Spark worker with a loopback address of its own and a fence around its CPU. The cluster goes on after this
-command; any Spark application reaches it through the master URL that `up` prints.
+A node is a Spark worker with a loopback address of its own and a CPU limit. The cluster keeps running after this
+command; any Spark application can use it through the master URL that `up` prints.
 """
 
 import argparse
 import json
 import sys
 
-from barograph.engines.spark import detached, runs
-from barograph.engines.spark.embedded import StartFailed, make_archive, unfenced_warning
-from barograph.engines.spark.nodes import status_of
-from barograph.engines.spark.runs import Run
-from barograph.engines.spark.settings import ClusterSettings, parse_node_cpu
+from barograph.cli.support.tables import table
+from barograph.config.flags import add_flags, config_of
+from barograph.engines.spark.cluster import detached, runs
+from barograph.engines.spark.cluster.embedded import StartFailed, make_archive, unfenced_warning
+from barograph.engines.spark.cluster.node_status import status_of
+from barograph.engines.spark.cluster.runs import Run
+from barograph.engines.spark.cluster.settings import ClusterSettings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    default = ClusterSettings()
     actions = parser.add_subparsers(dest="action", metavar="up|status|down|prepare", required=True)
     up = actions.add_parser("up", help="start a cluster")
-    up.add_argument("--nodes", type=int, default=default.nodes, help="how many (default %(default)s)")
-    up.add_argument("--node-cpu", metavar="CORES", help="of all nodes, or of each: 0.6,0.3,0.9 (default: no limit)")
-    up.add_argument("--seats", type=int, default=default.seats, help="of each executor (default %(default)s)")
-    up.add_argument("--executors", type=int, default=default.executors, help="on each node (default %(default)s)")
-    up.add_argument(
-        "--memory", type=int, metavar="MB", default=default.memory_mb, help="of each executor (default %(default)s)"
-    )
-    up.add_argument("--port", type=int, help="of the master (default: a free one)")
-    up.add_argument("--name", help="to tell several clusters apart (default: cluster)")
-    status = actions.add_parser("status", help="show what is up")
-    down = actions.add_parser("down", help="end a cluster and clear what a crash left")
-    down.add_argument("name", nargs="?", metavar="NAME", help="which one, if there are several")
-    prepare = actions.add_parser("prepare", help="make every later start faster")
+    add_flags(up, "cluster up")
+    up.add_argument("--name", help="name of the cluster (default: cluster)")
+    status = actions.add_parser("status", help="show the clusters that run")
+    down = actions.add_parser("down", help="stop a cluster and remove what a crash left behind")
+    down.add_argument("name", nargs="?", metavar="NAME", help="which cluster, if several run")
+    prepare = actions.add_parser("prepare", help="make later starts faster")
     for action in (up, status, down, prepare):
-        action.add_argument("--format", choices=("text", "json"), default="text")
+        action.add_argument("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    node_cpu = None if args.node_cpu is None else parse_node_cpu(args.node_cpu)
-    settings = ClusterSettings(args.nodes, node_cpu, args.seats, args.executors, args.memory, args.port)
+    settings = ClusterSettings(**config_of(args, "cluster up").fields("cluster"))
     try:
         started = detached.up(settings, args.name)
     except StartFailed as error:
@@ -89,12 +82,13 @@ def _table(described: dict[str, object]) -> str:
     lines = [f"{described['name']}  {described['master'] or 'starting'}  {described['web']}"]
     nodes = described["nodes"]
     assert isinstance(nodes, list)
+    rows = []
     for node in nodes:
         cpu = "no limit" if node["fence_cpu"] is None else f"{node['fence_cpu']:g} cores"
         state = "alive" if node["alive"] else "dead"
         pids = " ".join(map(str, node["pids"]))
-        lines.append(f"  {node['name']:<10} {node['address']:<12} {state:<6} {cpu:<12} {pids}".rstrip())
-    return "\n".join(lines)
+        rows.append([node["name"], node["address"], state, cpu, pids])
+    return "\n".join([*lines, *table(rows, indent=2)])
 
 
 def _print(args: argparse.Namespace, value: object, text: str) -> int:

@@ -1,27 +1,35 @@
-"""Print the Spark settings with which any Spark 4.3 application gets Barograph's hands and eyes.
+"""Print the Spark settings that load Barograph's plug-in into any Spark 4.3 application.
 
 spark-submit $(barograph conf) app.py                                as arguments
 barograph conf --format properties > b.conf                          for spark-submit --properties-file b.conf
 barograph conf --format json                                         for programs
 
-They are configuration points that every Spark 4.3 has; the application itself stays as it is.
+Options of queries that barograph.toml sets, such as in-flight, are among them.
+These are ordinary Spark settings; the application itself needs no change.
 """
 
 import argparse
 import json
 import shlex
 
+from barograph.config import resolve
+from barograph.config.flags import add_file_flag
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--format", choices=("args", "properties", "json"), default="args", help="(default %(default)s)"
+        "--format",
+        choices=("args", "properties", "json"),
+        default="args",
+        help="output format (default %(default)s)",
     )
+    add_file_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from barograph.engines.spark.conf import plugin_settings
 
-    settings = plugin_settings()
+    settings = {**plugin_settings(), **resolve(args.config).spark_settings()}
     if args.format == "json":
         print(json.dumps(settings, indent=2))
     elif args.format == "properties":

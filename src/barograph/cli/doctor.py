@@ -1,15 +1,17 @@
-"""Look whether this machine has what Barograph needs: each line is ok, or says what to do.
+"""Check whether this machine has what Barograph needs: each line is ok, or says what to do.
 
-Exit code 0 when everything essential is there, 1 when not.
+Exit code 0 when everything essential was found, 1 when not.
 """
 
 import argparse
 import json
 from dataclasses import asdict
 
+from barograph.cli.support.tables import table
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -19,7 +21,9 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         print(json.dumps([asdict(f) for f in findings], indent=2))
     else:
+        rows = []
         for f in findings:
-            mark = "ok     " if f.ok else "MISSING" if f.essential else "warning"
-            print(f"{mark} {f.name:<15} {f.found}" + ("" if f.ok else f"\n{'':<23} -> {f.advice}"))
+            rows.append(["ok" if f.ok else "MISSING" if f.essential else "warning", f.name, f.found])
+            rows += [] if f.ok else [["", "", f"-> {f.advice}"]]
+        print("\n".join(table(rows)))
     return 0 if all(f.ok for f in findings if f.essential) else 1

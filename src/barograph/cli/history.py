@@ -1,43 +1,48 @@
-"""What was seen, decided and done, cycle by cycle.
+"""List what was observed, decided and done, cycle by cycle.
 
-    barograph history DIR                          every cycle that changed something, and every gap
+    barograph history DIR                          cycles that changed something, and gaps
     barograph history DIR --all --last 20          the last twenty entries
     barograph history DIR --format json            one object for each entry, all columns but the whole cycle
-    barograph history DIR --sql "select at_s, r.why from cycles lateral view explode(reasons) as r"
+    barograph history DIR --sql "select at_s, about, code, why from reasons where code = 'rolled-back'"
 
-A history may be read while it is being written. --sql starts Spark on this machine; there are these views:
-cycles (all columns), and one row for each element of operators, topologies, errors, moves, rescales, reasons, refused,
-each with number, wall_ms and at_s of its cycle. docs/history.md lists the columns.
+A history may be read while it is being written. "in" is the rate at which rows arrive at the sources of all topologies.
+--sql starts Spark on this machine. Its views are cycles (all columns), and operators, topologies, errors, moves,
+rescales, reasons and refused (a row for each element, with number, wall_ms and at_s of its cycle). docs/history.md
+lists the columns.
 """
 
 import argparse
 import contextlib
 import json
+import logging
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barograph.history.files import parts
-from barograph.history.read import SUMMARY, require_history, rows
+from barograph.history.files import parts, require_format
+from barograph.history.read import SUMMARY, entries, require_history, rows
 from barograph.model import BadInput
 from barograph.model.checks import require
 
-if TYPE_CHECKING:  # Spark is imported only for a question in SQL
+if TYPE_CHECKING:  # Spark is imported only for --sql
     from pyspark.sql import SparkSession
+
+log = logging.getLogger(__name__)
 
 VIEWS = ("operators", "topologies", "errors", "moves", "rescales", "reasons", "refused")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path)
-    parser.add_argument("--sql", metavar="QUERY", help="a question to Spark SQL instead of the listing")
-    parser.add_argument("--all", action="store_true", help="cycles that changed nothing, too")
-    parser.add_argument("--last", metavar="N", help="only the last N")
-    parser.add_argument("--format", default="table", metavar="json|table")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder given to run --history")
+    parser.add_argument("--sql", metavar="QUERY", help="run this Spark SQL query instead of listing entries")
+    parser.add_argument("--all", action="store_true", help="also list cycles that changed nothing")
+    parser.add_argument("--last", metavar="N", help="list only the last N entries")
+    parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,13 +50,17 @@ def run(args: argparse.Namespace) -> int:
     require(args.last is None or args.last.isdecimal(), f"--last must be a whole number, not {args.last!r}")
     require_history(args.folder)
     if args.sql is not None:
+        for part in parts(args.folder):
+            with contextlib.suppress(FileNotFoundError):  # merged with others meanwhile
+                require_format(part)
         return _answer(args.folder, args.sql, args.format)
     found = [r for r in rows(args.folder, SUMMARY) if args.all or args.format == "json" or _notable(r)]
+    sources = _Sources(args.folder)
     for row in found[-int(args.last) :] if args.last is not None and int(args.last) else found:
         if args.format == "json":
             print(json.dumps({**row, "reasons": [_with_numbers(r) for r in row["reasons"] or ()]}))
         else:
-            print(_line(row))
+            print(_line(row, sources.arrived(row)))
     return 0
 
 
@@ -63,12 +72,37 @@ def _with_numbers(reason: dict[str, Any]) -> dict[str, Any]:
     return {**reason, "numbers": dict(reason["numbers"] or ())}
 
 
-def _line(row: dict[str, Any]) -> str:
+class _Sources:
+    """Which operators of a history are sources. The summary of an entry does not say it, its whole cycle does.
+
+    A whole cycle is read only when an entry has other operators than those before.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
+
+    def arrived(self, row: dict[str, Any]) -> float | None:
+        """Rows that arrived at the sources of all topologies; None for a gap, and where the cycle is gone."""
+        if row["kind"] == "gap":
+            return None
+        operators = {(o["topology"], o["operator"]): float(o["arrived"]) for o in row["operators"]}
+        names = frozenset(operators)
+        if names not in self._known:
+            entry = next(entries(self._folder, after=row["number"] - 1), None)
+            if entry is None or entry.number != row["number"] or entry.cycle is None:
+                return None
+            topologies = entry.cycle.snapshot.topologies
+            self._known[names] = frozenset((t.name, o.name) for t in topologies for o in t.operators if o.source)
+        return sum(operators[name] for name in self._known[names])
+
+
+def _line(row: dict[str, Any], arrived: float | None) -> str:
     when = datetime.fromtimestamp(row["wall_ms"] / 1000.0, UTC).strftime("%Y-%m-%d %H:%M:%S")
     head = f"{row['number']:>7}  {when}"
     if row["kind"] == "gap":
         return f"{head}  --- {row['gap_why']} for {row['gap_s']:.1f} s ---"
-    arrived = sum(o["arrived"] for o in row["operators"][:1]) / row["cycle_s"]
+    rate = "-" if arrived is None else f"{arrived / row['cycle_s']:,.0f}"
     p99 = max((t["p99_ms"] for t in row["topologies"] if t["p99_ms"] is not None), default=None)
     done = [f"scale {r['topology']}/{r['operator']} {r['before']}->{r['after']}" for r in row["rescales"]]
     moved = [m for m in row["moves"] if m["source"] is not None]
@@ -81,18 +115,18 @@ def _line(row: dict[str, Any]) -> str:
     pause = f"  ({row['order_to_commit_s']:.2f} s)" if row["order_to_commit_s"] is not None else ""
     latency = "-" if p99 is None else f"{p99:,.0f}"
     return (
-        f"{head}  at {row['at_s']:>8.1f} s  {row['policy']:<10} in {arrived:>9,.0f}/s  p99 {latency:>7} ms  "
+        f"{head}  at {row['at_s']:>8.1f} s  {row['policy']:<10} in {rate:>9}/s  p99 {latency:>7} ms  "
         f"cpu {row['cpu_allotted_pct']:>5.0f} %  {'; '.join(done) or '-'}{pause}"
     )
 
 
 @contextlib.contextmanager
 def still(folder: Path) -> Iterator[Path]:
-    """The history as it is now, under other names, so that nothing vanishes while Spark reads it."""
+    """A folder of links to the files of the history as it is now, so that none vanishes while Spark reads it."""
     with tempfile.TemporaryDirectory(prefix="barograph-history-") as inside:
         view = Path(inside)
         known: set[int] = set()
-        for _ in range(10):  # files are put together meanwhile; then we look again
+        for _ in range(10):  # the writer may merge files meanwhile; then we look again
             try:
                 for part in parts(folder):
                     numbers = set(range(part.first, part.last + 1))
@@ -103,11 +137,13 @@ def still(folder: Path) -> Iterator[Path]:
                 break
             except FileNotFoundError:
                 continue
+        else:
+            log.warning("the files of %s changed all the time; the newest entries may be missing", folder)
         yield view
 
 
 def _same(source: Path, target: Path) -> None:
-    """Another name for the file, or, on another disk, a copy."""
+    """A hard link to the file, or a copy if it is on another disk."""
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -123,12 +159,27 @@ def _drop_covered(view: Path, numbers: set[int]) -> None:
 
 
 def _answer(folder: Path, query: str, form: str) -> int:
+    from barograph.engines.spark.log_folder import end_of, new_log_folder
+
+    logs = new_log_folder("history")
+    try:
+        _ask_spark(folder, query, form, logs)
+    except BadInput:
+        raise
+    except Exception:
+        print(end_of(logs), file=sys.stderr, end="")
+        raise
+    return 0
+
+
+def _ask_spark(folder: Path, query: str, form: str, logs: Path) -> None:
     from pyspark.errors import AnalysisException, ParseException
     from pyspark.sql import SparkSession
 
+    from barograph.engines.spark.log_folder import SPARK
     from barograph.engines.spark.session import quiet_local
 
-    with quiet_local("barograph history") as spark, still(folder) as view:
+    with quiet_local("barograph history", logs / SPARK) as spark, still(folder) as view:
         assert isinstance(spark, SparkSession)
         _views(spark, view)
         try:
@@ -140,7 +191,6 @@ def _answer(folder: Path, query: str, form: str) -> int:
                     print(json.dumps(row.asDict(recursive=True), default=str))
         except (AnalysisException, ParseException) as error:
             raise BadInput(f"--sql: {str(error).splitlines()[0]}") from None
-    return 0
 
 
 def _views(spark: "SparkSession", folder: Path) -> None:

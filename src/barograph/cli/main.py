@@ -1,51 +1,92 @@
 """``barograph``: finds the command, runs it, and turns bad input into one clear line and exit code 2.
 
-A command is a module of this package with ``HELP`` (one line), ``configure(parser)`` and ``run(args) -> exit code``.
-Modules are imported only when needed, so that ``barograph allot`` never waits for Spark.
+A command is a module of this package with ``configure(parser)`` and ``run(args) -> exit code``; its docstring is its
+help. Modules are imported only when needed, so that ``barograph allot`` never waits for Spark.
 """
 
 import argparse
 import importlib
+import os
 import re
+import select
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from barograph import __version__
+from barograph import __version__, logs
 from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>
 COMMANDS: dict[str, str] = {
-    "run": "run a workload on Spark under a load and judge it exactly",
-    "status": "what runs: topologies, instances by node, rates, latency, backlog",
-    "conf": "the settings that give any Spark application Barograph",
-    "doctor": "whether this machine has what Barograph needs",
-    "cluster": "start, show and end a small Spark cluster on this machine",
-    "allot": "how SPS or DPS shares out too few nodes",
-    "plan": "where a policy would place a recorded cluster",
-    "sim": "a scenario under a policy, simulated",
-    "history": "what was seen, decided and done, cycle by cycle, or any question in SQL",
-    "replay": "another policy over a recorded history, simulated",
+    "run": "run a workload on Spark under a load and check its result exactly",
+    "status": "show what runs: topologies, instances by node, rates, latency, backlog",
+    "config": "show or check the options in force, and print the reference of all options",
+    "conf": "print the settings that load Barograph into any Spark application",
+    "doctor": "check whether this machine has what Barograph needs",
+    "cluster": "start, show and stop a small Spark cluster on this machine",
+    "allot": "compute how SPS or DPS shares out too few nodes",
+    "plan": "compute where a policy would place a recorded cluster",
+    "sim": "simulate a scenario under a policy",
+    "history": "list what was observed, decided and done, or query it with SQL",
+    "replay": "simulate another policy over a recorded history",
     "priority": "list, set and trigger the priorities of running topologies",
-    "policies": "every policy, what it does and whose it is",
+    "policies": "list the policies, what each does and which paper it is from",
 }
 
 
 class _Parser(argparse.ArgumentParser):
-    """What the command line itself gets wrong is one line too; --help has the rest."""
+    """Wrong arguments give one line, as all bad input does, instead of the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = _with_negative_lists(sys.argv[1:] if argv is None else argv)
+    try:
+        try:
+            return _run(argv)
+        finally:
+            sys.stdout.flush()  # here, where an error can still be handled
+    except BrokenPipeError:
+        if not _output_is_closed():  # another pipe or socket broke
+            raise
+        return 128 + signal.SIGPIPE
+
+
+def _output_is_closed() -> bool:
+    """Whether the reader of our output has gone, as ``head`` does. The rest of the output is then discarded."""
+    closed = False
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            number = stream.fileno()
+        except OSError:  # not a file: replaced by a caller
+            continue
+        # Polled, because a second flush succeeds where the failed write has dropped its text.
+        poll = select.poll()
+        poll.register(number, select.POLLOUT)
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+            closed = True
+    return closed
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    try:
+        arguments = _with_negative_lists(logs.without_log_options(sys.argv[1:] if argv is None else argv))
+        logs.set_up()
+    except ValueError as error:
+        print(f"barograph: {error}", file=sys.stderr)
+        return 2
     parser = _Parser(
         prog="barograph",
         description="An adaptive online scheduler for stream topologies on Spark.",
-        epilog="barograph COMMAND --help teaches each command.",
+        epilog="barograph COMMAND --help explains each command.",
     )
     parser.add_argument("--version", action="version", version=f"barograph {__version__}")
+    add_log_options(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, help_line in COMMANDS.items():
         sub = commands.add_parser(name, help=help_line, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -53,6 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             module = importlib.import_module(f"barograph.cli.{name}")
             sub.description = module.__doc__
             module.configure(sub)
+            add_log_options(sub)
             sub.set_defaults(run=module.run)
     args = parser.parse_args(arguments)
     try:
@@ -66,8 +108,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def add_log_options(parser: argparse.ArgumentParser) -> None:
+    """Only for the help: they are taken out of the arguments before, because they may stand anywhere."""
+    group = parser.add_argument_group("logging, before or after the command")
+    group.add_argument(
+        "--log-level",
+        metavar="|".join(logs.LEVELS),
+        help="of lines on standard error (default: warning; a controller's own log: info)",
+    )
+    group.add_argument("--log-format", metavar="|".join(logs.FORMATS), help="format of these lines (default: text)")
+
+
 def _with_negative_lists(words: Sequence[str]) -> list[str]:
-    """``--desired -4,4`` as ``--desired=-4,4``: argparse would take -4,4 for an option, and not say what is wrong."""
+    """``--desired -4,4`` as ``--desired=-4,4``: argparse would take -4,4 for an option and give an unclear error."""
     found: list[str] = []
     for word in words:
         if found and re.fullmatch(r"--[a-z-]+", found[-1]) and re.match(r"-[0-9]", word):

@@ -1,19 +1,19 @@
-"""Where a policy would place a cluster: one that ships with Barograph, or one of yours.
+"""Compute where a policy would place a cluster: one that ships with Barograph, or one of yours.
 
     barograph plan --name largeCluster01 --policy adaptive --rates synthetic --seed 1 --validate
     barograph plan --cluster mine.json --name c --policy online --format json > plan.json
 
 The file has the format of the recordings that ship: clusters by name, each with nodes and topologies. A node has an id,
-or stands for a count of equal ones. A cluster may have the placement that runs now (a list as this command prints it):
-the policy starts from it, and a node that is not there any more has taken its instances with it. --save writes the
-cluster with every node by its id and the new placement, ready to be edited and planned again.
+or stands for a count of equal ones. A cluster may have the current placement (a list as this command prints it): the
+policy starts from it, and instances on nodes that no longer exist are placed anew. --save writes the cluster with every
+node by its id and the new placement, to be edited and planned again.
 
 A file with an "origin" is a recording and is read leniently: topologies without components are skipped, groupings that
 Spark does not have count as shuffle (local_or_shuffle, custom ones) or as fields (partial_key), loops are cut where
-they close; notes lists each such liberty. What you write yourself is read strictly; loops are then marked "feedback":
-true on the input that closes them. Recordings have no rates; --rates synthetic makes some up: 100 rows/s from each
-source instance, passed on by every operator.
---validate counts everything anew, against the policy's own rules, and exits with 1 where one is broken.
+they close; notes lists each such change. A file without an "origin" is read strictly; mark loops with "feedback": true
+on the input that closes them. Recordings have no rates; --rates synthetic makes some up: 100 rows/s from each source
+instance, passed on by every operator.
+--validate checks the placement independently against the policy's own rules, and exits with 1 if one is broken.
 """
 
 import argparse
@@ -23,21 +23,20 @@ import sys
 import time
 from pathlib import Path
 
-from barograph.cli.notes import block
+from barograph.cli.support.options import parse_seed
+from barograph.cli.support.tables import notes_block, table
 from barograph.model import BadInput, Demand, Instance, Snapshot
-from barograph.model.checks import require
 from barograph.place import PlaceDecision
-from barograph.place.even import even
+from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.few_disturbed import FewDisturbed
-from barograph.place.measure import traffic_between
 from barograph.place.offline import Offline
 from barograph.place.online import Online
 from barograph.place.r_storm import RStorm
 from barograph.place.steady import Steady
+from barograph.place.support.cost import traffic_between
 from barograph.place.t_storm import TStorm
-from barograph.place.thrifty import Thrifty
-from barograph.policies import DEFAULT, POLICIES, named
-from barograph.policy import Policy
+from barograph.policy.definition import Policy
+from barograph.policy.registry import DEFAULT, POLICIES, named
 from barograph.recordings import Recording, demand_of, read, shipped, snapshot_of
 from barograph.recordings.validate import Rules, loads, overcommitted, violations
 
@@ -46,21 +45,25 @@ ALSO = {"few-disturbed": "liu", "thrifty": "adaptive"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cluster", metavar="FILE", type=Path, help="clusters as JSON; else the recordings that ship")
+    parser.add_argument(
+        "--cluster", metavar="FILE", type=Path, help="a JSON file of clusters (default: the recordings that ship)"
+    )
     parser.add_argument("--name", required=True, metavar="CLUSTER", help="which cluster of the file")
     parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"one of {', '.join([*POLICIES, *ALSO])}")
-    parser.add_argument("--rates", choices=("file", "synthetic"), default="file", help="where rates come from")
-    parser.add_argument("--seed", default="0", metavar="N", help="of synthetic rates")
-    parser.add_argument("--format", choices=("json", "table"), default="table")
-    parser.add_argument("--validate", action="store_true", help="count anew, by the policy's own rules")
+    parser.add_argument(
+        "--rates", choices=("file", "synthetic"), default="file", help="where rates come from (default %(default)s)"
+    )
+    parser.add_argument("--seed", default="0", metavar="N", help="seed of synthetic rates (default %(default)s)")
+    parser.add_argument("--format", choices=("json", "table"), default="table", help="(default %(default)s)")
+    parser.add_argument("--validate", action="store_true", help="check the placement against the policy's own rules")
     parser.add_argument("--save", metavar="FILE", type=Path, help="write the cluster with the new placement")
 
 
 def run(args: argparse.Namespace) -> int:
     policy = named(ALSO.get(args.policy, args.policy))
-    require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
+    seed = parse_seed(args.seed)
     recording = read(args.cluster, args.name)
-    now = snapshot_of(recording, synthetic=args.rates == "synthetic", seed=int(args.seed))
+    now = snapshot_of(recording, synthetic=args.rates == "synthetic", seed=seed)
     demand = demand_of(recording)
     began = time.perf_counter()
     allotment = policy.allotter((), now, demand)
@@ -80,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def rules_of(policy: Policy, nodes: dict[str, tuple[str, ...]]) -> Rules:
-    """What the policy's placer promises; even, offline and dealt know no CPU, for instance."""
+    """What the policy's placer guarantees; those not named here ignore CPU and memory."""
     placer = policy.placer
     if isinstance(placer, Thrifty | Steady):
         return Rules(cpu=True, memory=True, heap=True, nodes=nodes)
@@ -94,8 +97,6 @@ def rules_of(policy: Policy, nodes: dict[str, tuple[str, ...]]) -> Rules:
         return Rules(alpha=placer.alpha, nodes=nodes)
     if isinstance(placer, FewDisturbed):
         return Rules(cpu=True, workers_per_node=2, nodes=nodes)
-    if placer is even:
-        return Rules(nodes=nodes)
     return Rules(nodes=nodes)
 
 
@@ -171,16 +172,16 @@ def _save(source: Path | None, name: str, recording: Recording, report: dict[str
 
 
 def _table(report: dict[str, object]) -> str:
-    lines = [f"{key:<22} {value}" for key, value in report.items() if not isinstance(value, list)]
-    lines.append(f"{'placed':<22} {len(_rows(report['placement']))}")
     why: dict[str, int] = {}
     for row in _rows(report["unplaced"]):
         why[str(row["reason"])] = why.get(str(row["reason"]), 0) + 1
-    lines.append(f"{'unplaced':<22} {sum(why.values())}")
+    rows = [[key, str(value)] for key, value in report.items() if not isinstance(value, list)]
+    rows += [["placed", str(len(_rows(report["placement"])))], ["unplaced", str(sum(why.values()))]]
+    lines = table(rows)
     lines += [f"  {count} x {reason}" for reason, count in why.items()]
     violated = report.get("violations")
     if isinstance(violated, list) and violated:
         lines += ["violations", *(f"  {value}" for value in violated)]
     notes = report["notes"]
     assert isinstance(notes, list)
-    return "\n".join([*lines, *block(notes)])
+    return "\n".join([*lines, *notes_block(notes)])

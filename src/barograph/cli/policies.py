@@ -1,32 +1,41 @@
-"""Every policy there is: what it does, the paper it is from, and its options with their defaults."""
+"""List every policy: what it does, the paper it is from, the package that brings it, its options with their defaults.
+
+Policies of other installed packages are listed too (docs/add-a-policy.md). One that cannot be used is named on standard
+error, with the reason.
+"""
 
 import argparse
 import json
+import sys
 from enum import StrEnum
 
-from barograph.policies import DEFAULT, POLICIES, Policy, options_of
+from barograph.cli.support.tables import table
+from barograph.policy.definition import Policy, options_of
+from barograph.policy.registry import DEFAULT, listing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
+    found = listing()
+    for problem in found.problems:
+        print(problem, file=sys.stderr)
     if args.format == "json":
-        print(json.dumps([_row(p) for p in POLICIES.values()], indent=2))
+        print(json.dumps([_row(policy, package) for policy, package in found.policies], indent=2))
         return 0
-    name, paper = (max(len(getattr(p, field)) for p in POLICIES.values()) for field in ("name", "paper"))
-    for p in POLICIES.values():
-        mark = "*" if p.name == DEFAULT else " "
-        print(f"{mark} {p.name:<{name}}  {p.paper:<{paper}}  {p.line}")
-    print("* is used unless another is named. --format json adds each policy's stages and options.")
+    marked = [(policy, package, "* " if policy.name == DEFAULT else "  ") for policy, package in found.policies]
+    print("\n".join(table([[mark + p.name, package, p.paper, p.line] for p, package, mark in marked])))
+    print("* is the default. --format json adds the stages and options of each policy.")
     return 0
 
 
-def _row(policy: Policy) -> dict[str, object]:
+def _row(policy: Policy, package: str) -> dict[str, object]:
     stages = {stage: _stage_name(getattr(policy, stage)) for stage in Policy.STAGES}
     return {
         "name": policy.name,
+        "package": package,
         "paper": policy.paper,
         "line": policy.line,
         "default": policy.name == DEFAULT,

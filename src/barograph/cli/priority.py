@@ -1,29 +1,32 @@
-"""Priorities of running topologies: 1 is highest. Changing one pauses its sources, drains it, and resumes it: no row is
-lost.
+"""List, set and trigger the priorities of running topologies; level 1 is the highest.
 
     barograph priority list
-    barograph priority set TOPOLOGY LEVEL           its level when no trigger is on
-    barograph priority trigger TOPOLOGY on|off      level 1 (or --level N) now, or its old level again
+    barograph priority set TOPOLOGY LEVEL           its level while its trigger is off
+    barograph priority trigger TOPOLOGY on|off      to level 1 (or --level N), or back
 
-It asks the driver that runs the topology, over its own socket; --driver names one where several run.
+A change pauses the topology's sources, drains it and resumes it: no row is lost. The command asks the driver that runs
+the topology, through the driver's own socket; --driver selects one where several run.
 """
 
 import argparse
 import json
 from typing import Any
 
-from barograph.engines.spark.client import RemoteEngine, reachable
+from barograph.cli.support.tables import table
+from barograph.engines.spark.driver.client import RemoteEngine, reachable
 from barograph.model import BadInput
 from barograph.model.checks import require
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("do", metavar="list|set|trigger")
+    parser.add_argument("do", metavar="list|set|trigger", help="what to do")
     parser.add_argument("topology", nargs="?", metavar="TOPOLOGY")
     parser.add_argument("value", nargs="?", metavar="LEVEL|on|off")
-    parser.add_argument("--level", metavar="N", help="while the trigger is on (default 1)")
-    parser.add_argument("--driver", metavar="RUN", help="by the name of its cluster, of its application, or its pid")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--level", metavar="N", help="level while the trigger is on (default 1)")
+    parser.add_argument(
+        "--driver", metavar="RUN", help="a driver, by the name of its cluster or application, or by its pid"
+    )
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def request_of(do: str, topology: str | None, value: str | None, level: str | None) -> dict[str, object]:
-    """What is sent, or a clear refusal."""
-    require(do in ("list", "set", "trigger"), f"there is no {do!r}; there are list, set and trigger")
+    """The request for the driver. BadInput for arguments that do not fit together."""
+    require(do in ("list", "set", "trigger"), f"there is no action {do!r}; there are list, set and trigger")
     require(level is None or do == "trigger", f"--level belongs to trigger, not to {do}")
     if do == "list":
-        require(topology is None and value is None, "list takes no topology")
+        require(topology is None and value is None, "list takes no TOPOLOGY")
         return {"do": do}
     require(topology is not None, f"{do} needs a TOPOLOGY")
     if do == "set":
@@ -58,10 +61,10 @@ def _level(text: str) -> int:
 
 
 def _drivers(name: str | None, topology: str | None) -> list[RemoteEngine]:
-    """Who is asked: the one that is named or runs the topology; for a list, everybody."""
-    everyone = reachable()
-    require(len(everyone) > 0, "nothing runs")
-    wanted = [(e, s) for e, s in everyone if name is None or name in (s["run"], s["app"], str(s["pid"]))]
+    """The drivers to ask: the one that is named or runs the topology; for a list, all of them."""
+    running_drivers = reachable()
+    require(len(running_drivers) > 0, "no driver runs on this machine")
+    wanted = [(e, s) for e, s in running_drivers if name is None or name in (s["run"], s["app"], str(s["pid"]))]
     require(len(wanted) > 0, f"no driver is named {name!r}")
     if topology is None:
         return [engine for engine, _ in wanted]
@@ -75,8 +78,7 @@ def _drivers(name: str | None, topology: str | None) -> list[RemoteEngine]:
 
 
 def _table(rows: list[dict[str, Any]]) -> str:
-    lines = [f"{'topology':<24} {'level':>5}  {'calm':>4}  trigger  doing"]
-    for r in rows:
-        on = "on" if r["trigger"] else "off"
-        lines.append(f"{r['topology']:<24} {r['level']:>5}  {r['calm']:>4}  {on:<7}  {r['phase']}")
-    return "\n".join(lines)
+    cells = [
+        [r["topology"], str(r["level"]), str(r["calm"]), "on" if r["trigger"] else "off", r["phase"]] for r in rows
+    ]
+    return "\n".join(table([["topology", "level", "without trigger", "trigger", "state"], *cells], right=" >>"))

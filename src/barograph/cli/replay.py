@@ -1,52 +1,67 @@
-"""Run another policy over a recorded history, in the simulator, and show what would have differed.
+"""Simulate another policy over a recorded history and show what would have differed.
 
     barograph replay DIR --policy liu
     barograph replay DIR --policy adaptive --format json
 
-The recording gives nodes, topologies, what rows cost and the load that came. It is run twice: under the policy it was
-recorded with, to see how far the simulator is from what really came, and under the one that is asked for.
-What was recorded are sums over cycles as they were seen: rows that a failure repeated are in them twice.
-JSON has recorded, simulated and replayed, each with policy and sums, and decisions with at_s, what and shares.
+The history gives the nodes, the topologies, the CPU cost of rows and the load. It is simulated twice: under the policy
+it was recorded with, which shows how far the simulator is from reality, and under --policy. The column "recorded" sums
+the cycles as they were observed: rows that were read again after a failure count twice. JSON has recorded, simulated
+and replayed, each with its policy, its sums, and its decisions with at_s, what and shares.
 """
 
 import argparse
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
+from barograph.cli.support.options import parse_seed
+from barograph.cli.support.tables import table
+from barograph.control.policy_in_sim import NO_POLICY
+from barograph.control.replay import Told, decisions_of, replay
 from barograph.history import cycles as recorded_cycles
 from barograph.history import entries
 from barograph.history.scenario import scenario_of
-from barograph.model import Cycle
+from barograph.model import BadInput, Cycle
 from barograph.model.checks import require
-from barograph.policies import DEFAULT, POLICIES, named
-from barograph.rehearsal import NOBODY
-from barograph.replay import Told, decisions_of, replay
+from barograph.policy.registry import DEFAULT, named
+
+log = logging.getLogger(__name__)
 
 SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path)
-    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"default {DEFAULT}")
-    parser.add_argument("--seed", default="0", metavar="N")
-    parser.add_argument("--format", default="table", metavar="json|table")
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder given to run --history")
+    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"the policy to simulate (default {DEFAULT})")
+    parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
+    parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
     require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
-    require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
-    if args.policy != NOBODY:
+    seed = parse_seed(args.seed)
+    if args.policy != NO_POLICY:
         named(args.policy)
     own = next((e.policy for e in entries(args.folder)), "")
     found = list(recorded_cycles(args.folder))
     scenario = scenario_of(found, str(args.folder))
     report: dict[str, Any] = {"seconds": round(scenario.duration_s, 3), "recorded": _recorded(own, found)}
-    if own in POLICIES:
-        report["simulated"] = _simulated(replay(found, str(args.folder), own, int(args.seed))[1])
-    report["replayed"] = _simulated(replay(found, str(args.folder), args.policy, int(args.seed))[1])
+    if _usable(own):
+        report["simulated"] = _simulated(replay(found, str(args.folder), own, seed)[1])
+    report["replayed"] = _simulated(replay(found, str(args.folder), args.policy, seed)[1])
     print(json.dumps(report, indent=2) if args.format == "json" else _table(report))
     return 0
+
+
+def _usable(policy: str) -> bool:
+    """A history may name a policy of a package that is not installed here."""
+    try:
+        named(policy)
+    except BadInput as error:
+        log.warning("the recorded policy is not simulated: %s", error)
+        return False
+    return True
 
 
 def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
@@ -63,8 +78,8 @@ def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
         "cpu_reserved_s": round(sum(_reserved_s(c) for c in cycles), 3),
         "cpu_used_s": round(sum(float(c.snapshot.metrics.columns["cpu_s"].sum()) for c in cycles), 3),
         "nodes_mean": round(sum(used) / len(used), 3) if used else None,
-        "moves": sum(w.startswith("move ") for d in decisions for w in d.what),
-        "rescales": sum(w.startswith("scale ") for d in decisions for w in d.what),
+        "moves": sum(d.moves for d in decisions),
+        "rescales": sum(d.rescales for d in decisions),
         "decisions": [{"at_s": d.at_s, "what": list(d.what), "shares": d.shares} for d in decisions],
     }
 
@@ -84,7 +99,7 @@ def _simulated(told: Told) -> dict[str, Any]:
         "cpu_used_s": result.cpu_used_s,
         "nodes_mean": result.nodes_mean,
         "moves": result.moves,
-        "rescales": sum(w.startswith("scale ") for d in told.decisions for w in d.what),
+        "rescales": sum(d.rescales for d in told.decisions),
         "decisions": [{"at_s": d.at_s, "what": list(d.what), "shares": d.shares} for d in told.decisions],
     }
 
@@ -92,16 +107,16 @@ def _simulated(told: Told) -> dict[str, Any]:
 def _table(report: dict[str, Any]) -> str:
     columns = [name for name in ("recorded", "simulated", "replayed") if name in report]
     lines = [f"{report['seconds']:,.0f} s of history", ""]
-    lines.append(f"{'':<18}" + "".join(f"{name:>16}" for name in columns))
-    for key in report["replayed"]:
-        if key != "decisions":
-            lines.append(f"{key:<18}" + "".join(f"{_shown(report[name][key]):>16}" for name in columns))
+    keys = [key for key in report["replayed"] if key != "decisions"]
+    lines += table([["", *columns], *([key, *(_shown(report[c][key]) for c in columns)] for key in keys)], right=" >>>")
     lines += ["", f"what {report['replayed']['policy']} would have done, and what was done"]
     both = [(d["at_s"], "recorded", d) for d in report["recorded"]["decisions"]]
     both += [(d["at_s"], "replayed", d) for d in report["replayed"]["decisions"]]
-    for at_s, who, decision in sorted(both, key=lambda x: (x[0], x[1]))[:SHOWN]:
+    rows = []
+    for at_s, run_name, decision in sorted(both, key=lambda x: (x[0], x[1]))[:SHOWN]:
         what = ", ".join(decision["what"][:4]) + (" ..." if len(decision["what"]) > 4 else "")
-        lines.append(f"  {at_s:>8.1f} s  {who:<9} {what}")
+        rows.append([f"{at_s:.1f} s", run_name, what])
+    lines += table(rows, right=">", indent=2)
     if len(both) > SHOWN:
         lines.append(f"  and {len(both) - SHOWN} more; --format json has them all")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Simulate a scenario under a policy and print what it came to.
+"""Simulate a scenario under a policy and print the results.
 
     barograph sim --list
     barograph sim wordcount-regular --policy adaptive
@@ -6,10 +6,10 @@
     barograph sim recording:largeCluster03
     barograph sim clusters.json/mine
 
-SCENARIO is the name of one that ships (--list), a TOML file, or a recorded cluster: one that ships, or one of a file as
-barograph plan reads it. docs/simulator.md describes the files, the numbers, and how large a scenario may be.
-The same scenario, policy and seed give the same trace, to the byte; its hash is in the result. Policy ``none`` leaves
-everything as the scenario starts.
+SCENARIO is the name of a scenario that ships (--list), a TOML file, or a recorded cluster: one that ships, or one in a
+file that barograph plan can read. docs/simulator.md describes the files, the results, and how large a scenario may be.
+The same scenario, policy and seed always give the same trace, byte for byte; its hash is among the results. Policy
+``none`` changes nothing during the run.
 """
 
 import argparse
@@ -20,36 +20,39 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from barograph.cli.notes import block
-from barograph.cli.options import parse_options
+from barograph.cli.support.options import parse_options, parse_seed
+from barograph.cli.support.tables import notes_block, table
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import PriorityResult, Result, find, read_calibration, shipped
 from barograph.model import BadInput
 from barograph.model.checks import require
-from barograph.policies import DEFAULT
-from barograph.rehearsal import rehearse
+from barograph.policy.registry import DEFAULT
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", nargs="?", metavar="SCENARIO")
-    parser.add_argument("--list", action="store_true", help="name the scenarios that ship")
-    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"default {DEFAULT}")
+    parser.add_argument(
+        "scenario", nargs="?", metavar="SCENARIO", help="a name, a TOML file or a recorded cluster, see above"
+    )
+    parser.add_argument("--list", action="store_true", help="list the scenarios that ship")
+    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"the policy to simulate (default {DEFAULT})")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
-    parser.add_argument("--seed", default="0", metavar="N")
-    parser.add_argument("--grain", metavar="rows|flows", help="instead of the scenario's own")
-    parser.add_argument("--calibration", metavar="FILE", help="other constants than those that ship")
+    parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
+    parser.add_argument(
+        "--grain", metavar="rows|flows", help="simulate single rows or flows (default: as the scenario says)"
+    )
+    parser.add_argument("--calibration", metavar="FILE", help="constants of the simulator (default: those that ship)")
     parser.add_argument("--trace", metavar="FILE", help="write one line of JSON for each cycle")
-    parser.add_argument("--format", default="table", metavar="json|table")
+    parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
-        for name, title in shipped().items():
-            print(f"{name:<34} {title}")
+        print("\n".join(table(list(shipped().items()))))
         return 0
-    require(args.scenario is not None, "name a SCENARIO; --list names those that ship")
+    require(args.scenario is not None, "name a SCENARIO; --list lists those that ship")
     require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
     require(args.grain in (None, "rows", "flows"), f"--grain must be rows or flows, not {args.grain!r}")
-    require(args.seed.isdecimal(), f"--seed must be a whole number of at least 0, not {args.seed!r}")
+    seed = parse_seed(args.seed)
     calibration = read_calibration(Path(args.calibration) if args.calibration else None)
     scenario = find(args.scenario)
     with ExitStack() as stack:
@@ -64,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         found = rehearse(
             scenario,
             args.policy,
-            int(args.seed),
+            seed,
             options=parse_options(args.option),
             calibration=calibration,
             grain=args.grain,
@@ -78,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report, indent=2))
     else:
         _table(args.policy, found, wall_s)
-        print("".join(f"{line}\n" for line in block(scenario.notes)), end="")
+        print("".join(f"{line}\n" for line in notes_block(scenario.notes)), end="")
     return 0
 
 
@@ -105,13 +108,13 @@ def _table(policy: str, found: Result, wall_s: float) -> None:
     ]
     if len(found.topologies) == 1:
         lines.insert(3, ("below stable", _degraded(found.topologies[0].degraded_s)))
-    for name, value in lines:
-        print(f"  {name:<18} {value}")
     if len(found.topologies) > 1:
         for t in found.topologies:
-            print(f"  {t.name:<18} {_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s")
+            times = f"{_times(t.complete_time_ms)}  late {t.late_rows:,.0f}  stopped {t.stopped_s:.1f} s"
+            lines.append((t.name, times))
+    print("\n".join(table(lines, indent=2)))
     if found.lost_rows:
-        print("rows were lost: that is a fault of the simulator", file=sys.stderr)
+        print("rows were lost: this is a bug of the simulator", file=sys.stderr)
 
 
 def _priority(found: PriorityResult | None) -> list[tuple[str, str]]:
@@ -126,7 +129,7 @@ def _priority(found: PriorityResult | None) -> list[tuple[str, str]]:
 
 def _degraded(seconds: Mapping[int, int] | None) -> str:
     if seconds is None:
-        return "unknown: the output was never undisturbed"
+        return "unknown: no second was smooth"
     return "  ".join(f"by {pct} %: {count} s" for pct, count in seconds.items())
 
 

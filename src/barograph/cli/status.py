@@ -1,10 +1,10 @@
-"""What runs: topologies, their instances by node, rates, latency, backlog, and what was started again.
+"""Show what runs: topologies, their instances by node, rates, latency, backlog, and restarts.
 
-barograph status                 every driver of yours on this machine
-barograph status NAME            one: by the name of its cluster, of its application, or by its process id
+barograph status                 all your drivers on this machine
+barograph status NAME            one, by the name of its cluster or application, or by its process id
 barograph status --watch         again every second until Ctrl-C
 
-It asks the drivers over their own sockets and changes nothing. What is not known is shown as -.
+It asks the drivers through their own sockets and changes nothing that runs. Unknown values are shown as -.
 """
 
 import argparse
@@ -13,14 +13,14 @@ import sys
 import time
 from typing import Any
 
-from barograph.engines.spark.client import reachable
+from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("which", nargs="?", metavar="RUN", help="which driver (default: all)")
-    parser.add_argument("--watch", action="store_true", help="again every second")
-    parser.add_argument("--format", choices=("table", "json"), default="table")
+    parser.add_argument("--watch", action="store_true", help="show it again every second")
+    parser.add_argument("--format", choices=("table", "json"), default="table", help="(default %(default)s)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps(found, indent=None if args.watch else 2), flush=True)
         else:
             clear = "\x1b[2J\x1b[H" if args.watch and sys.stdout.isatty() else ""
-            print(clear + ("\n\n".join(table(d) for d in found) or "nothing runs"), flush=True)
+            print(clear + ("\n\n".join(table(d) for d in found) or "no driver runs on this machine"), flush=True)
         if not args.watch:
             return 0
         time.sleep(1.0)
@@ -46,7 +46,9 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
     chosen = [d for d in found if wanted in (d["run"], d["app"], str(d["pid"]))]
     if not chosen:
         names = ", ".join(sorted({d["run"] or d["app"] for d in found}))
-        raise BadInput(f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": nothing runs"))
+        raise BadInput(
+            f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": no driver runs on this machine")
+        )
     return chosen
 
 

@@ -1,1 +1,1 @@
-"""What touches the world: Spark, or the simulator, behind one port."""
+"""The engines behind one port: Spark and the simulator."""

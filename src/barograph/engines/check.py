@@ -1,30 +1,29 @@
-"""Whether a plan can be, in the world as it is now. Pure; both engines ask here before they act."""
+"""Whether a plan is possible on the cluster as it is now. Pure; both engines check here before they act."""
 
 from collections import Counter
 from dataclasses import replace
 
-from barograph.model import Instance, Plan, Refusal, Snapshot, Topology
+from barograph.model import Instance, Plan, Refusal, RefusalCode, Snapshot, Topology
 
 
 def refusals(plan: Plan, now: Snapshot) -> tuple[Refusal, ...]:
-    """Everything in the plan that cannot be, each with its reason; empty when the plan may be applied whole."""
+    """Every impossible part of the plan with its reason; empty when the whole plan may be applied."""
     if plan.version is not None and plan.version != now.version:
-        return (
-            Refusal("the plan", f"it was made from state {plan.version} of the cluster, which is now in {now.version}"),
-        )
+        why = f"it was made from state {plan.version} of the cluster, and the cluster is now in state {now.version}"
+        return (Refusal("the plan", RefusalCode.STALE, why),)
     found = [*_unknown_cuts(plan, now), *_bad_rescales(plan, now)]
     if found:
         return tuple(found)
     after = {t.name: rescaled(t, plan) for t in now.topologies}
     found += _bad_places(plan, now, after)
     found += _bad_cpu(plan, now, after)
-    if not found and (plan.placement or plan.rescales):  # shares and cuts take nobody's seat
+    if not found and (plan.placement or plan.rescales):  # shares and cuts need no seats
         found += _overfull(plan, now, after)
     return tuple(found)
 
 
 def rescaled(topology: Topology, plan: Plan) -> Topology:
-    """The topology as it is once the plan's rescales hold."""
+    """The topology after the plan's rescales."""
     counts = {r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name}
     if not counts:
         return topology
@@ -34,7 +33,11 @@ def rescaled(topology: Topology, plan: Plan) -> Topology:
 
 def _unknown_cuts(plan: Plan, now: Snapshot) -> list[Refusal]:
     names = {t.name for t in now.topologies}
-    return [Refusal(f"cut {c}", f"there is no topology {c!r}") for c in plan.cuts if c not in names]
+    return [
+        Refusal(f"cut {c}", RefusalCode.NO_SUCH_TOPOLOGY, f"there is no topology {c!r}")
+        for c in plan.cuts
+        if c not in names
+    ]
 
 
 def _bad_rescales(plan: Plan, now: Snapshot) -> list[Refusal]:
@@ -44,31 +47,36 @@ def _bad_rescales(plan: Plan, now: Snapshot) -> list[Refusal]:
         what = f"scale {r.topology}/{r.operator}={r.parallelism}"
         topology = topologies.get(r.topology)
         if topology is None:
-            found.append(Refusal(what, f"there is no topology {r.topology!r}"))
+            found.append(Refusal(what, RefusalCode.NO_SUCH_TOPOLOGY, f"there is no topology {r.topology!r}"))
         elif not topology.has(r.operator):
             names = ", ".join(o.name for o in topology.operators)
-            found.append(Refusal(what, f"topology {r.topology} has no operator {r.operator!r}; it has {names}"))
+            why = f"topology {r.topology} has no operator {r.operator!r}; it has {names}"
+            found.append(Refusal(what, RefusalCode.NO_SUCH_OPERATOR, why))
         else:
             operator = topology.operator(r.operator)
             if operator.fixed_because and r.parallelism != operator.parallelism:
-                found.append(Refusal(what, operator.fixed_because))
+                found.append(Refusal(what, RefusalCode.FIXED_PARALLELISM, operator.fixed_because))
             elif operator.max_parallelism is not None and r.parallelism > operator.max_parallelism:
-                found.append(Refusal(what, f"it may have at most {operator.max_parallelism} instances"))
+                why = f"it may have at most {operator.max_parallelism} instances"
+                found.append(Refusal(what, RefusalCode.ABOVE_MOST, why))
             elif r.parallelism < operator.min_parallelism:
-                found.append(Refusal(what, f"it must have at least {operator.min_parallelism} instances"))
+                why = f"it must have at least {operator.min_parallelism} instances"
+                found.append(Refusal(what, RefusalCode.BELOW_LEAST, why))
     return found
 
 
-def _no_such_instance(instance: Instance, after: dict[str, Topology]) -> str:
+def _no_such_instance(what: str, instance: Instance, after: dict[str, Topology]) -> Refusal | None:
     topology = after.get(instance.topology)
     if topology is None:
-        return f"there is no topology {instance.topology!r}"
+        return Refusal(what, RefusalCode.NO_SUCH_TOPOLOGY, f"there is no topology {instance.topology!r}")
     if not topology.has(instance.operator):
-        return f"topology {topology.name} has no operator {instance.operator!r}"
+        why = f"topology {topology.name} has no operator {instance.operator!r}"
+        return Refusal(what, RefusalCode.NO_SUCH_OPERATOR, why)
     count = topology.operator(instance.operator).parallelism
     if instance.index >= count:
-        return f"{instance.operator} has {count} instances, numbered from 0"
-    return ""
+        why = f"{instance.operator} has {count} instances, numbered from 0"
+        return Refusal(what, RefusalCode.NO_SUCH_INSTANCE, why)
+    return None
 
 
 def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
@@ -76,40 +84,42 @@ def _bad_places(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[R
     nodes = {n.name for n in now.nodes}
     for instance, slot in plan.placement.slots.items():
         what = f"move {instance}={slot}"
-        if reason := _no_such_instance(instance, after):
-            found.append(Refusal(what, reason))
+        if (unknown := _no_such_instance(what, instance, after)) is not None:
+            found.append(unknown)
         elif slot.node not in nodes:
             asleep = any(n.name == slot.node for n in now.asleep)
+            code = RefusalCode.NODE_RELEASED if asleep else RefusalCode.NO_SUCH_NODE
             why = f"{slot.node} is released" if asleep else f"there is no node {slot.node!r}"
-            found.append(Refusal(what, f"{why}; there are {', '.join(sorted(nodes))}"))
+            found.append(Refusal(what, code, f"{why}; there are {', '.join(sorted(nodes))}", slot))
         elif now.worker(slot) is None:
-            found.append(Refusal(what, f"no worker is alive in slot {slot}"))
+            found.append(Refusal(what, RefusalCode.NO_WORKER, f"no worker is alive in slot {slot}", slot))
     return found
 
 
 def _bad_cpu(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
-    """Shares and limits of instances that are not there, or above what one instance can use.
+    """Shares and limits of unknown instances, or above what one instance can use.
 
-    A limit is written on the instance's node and is at most what the node has; a share is only reckoned with.
+    A limit is enforced on the instance's node, so it is at most what that node has; shares are only added up.
     """
     found = []
     given = {n.name: n.cpu_pct for n in now.nodes}
     asked = [("share", i, pct) for i, pct in plan.shares_pct.items()]
     asked += [("limit", i, pct) for i, pct in plan.limits_pct.items()]
     for word, instance, pct in asked:
-        if reason := _no_such_instance(instance, after):
-            found.append(Refusal(f"{word} {instance}={pct:g}", reason))
+        what = f"{word} {instance}={pct:g}"
+        if (unknown := _no_such_instance(what, instance, after)) is not None:
+            found.append(unknown)
             continue
         slot = plan.placement.get(instance) or now.placement.get(instance)
         most = 100.0 if slot is None or word == "share" else min(100.0, given.get(slot.node, 100.0))
         if pct > most:
-            what, reason = f"{word} {instance}={pct:g}", f"one instance can use at most {most:g} % of a core there"
-            found.append(Refusal(what, reason))
+            why = f"one instance can use at most {most:g} % of a core there"
+            found.append(Refusal(what, RefusalCode.TOO_MUCH_CPU, why, slot))
     return found
 
 
 def _overfull(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Refusal]:
-    """Seats: of each worker for what is placed, and of all workers for what runs."""
+    """Workers that would hold more instances than they have seats, and a cluster with fewer seats than instances."""
     alive = {i for t in after.values() for i in t.instances()}
     slots = {**now.placement.slots, **plan.placement.slots}
     taken = Counter(slots[i] for i in alive if i in slots)
@@ -117,8 +127,10 @@ def _overfull(plan: Plan, now: Snapshot, after: dict[str, Topology]) -> list[Ref
     for slot, count in sorted(taken.items()):
         worker = now.worker(slot)
         if worker is not None and count > worker.seats:
-            found.append(Refusal(f"worker {slot}", f"it would hold {count} instances and has {worker.seats} seats"))
+            why = f"it would hold {count} instances and has {worker.seats} seats"
+            found.append(Refusal(f"worker {slot}", RefusalCode.WORKER_FULL, why, slot))
     seats = sum(w.seats for w in now.workers)
     if len(alive) > seats:
-        found.append(Refusal("the plan", f"{len(alive)} instances need a seat each and there are {seats} seats"))
+        why = f"{len(alive)} instances need a seat each and there are {seats} seats"
+        found.append(Refusal("the plan", RefusalCode.TOO_FEW_SEATS, why))
     return found

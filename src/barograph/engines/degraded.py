@@ -2,9 +2,9 @@
 
 The paper: "we calculate the average throughput per second when the system was running smoothly. Based on this, we
 calculate the duration of system performance degradation". A second is smooth when the topology ran in all of it, no
-change was under way, and nothing was caught up after a stop. Loads may change over a run, so the stable output of a
-second is what falls due in it, times the part of the due rows that smooth seconds put out; under a constant load that
-is the paper's average. The median second will not do: a run that stands still for most of its time has a median of 0.
+change was under way, and the output was not catching up after a stop. Loads may change over a run, so the stable output
+of a second is what falls due in it, times the part of the due rows that smooth seconds put out; under a constant load
+that is the paper's average. A median would not do: in a run that stands still for most of its time it is 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ def steps_below(output: Sequence[float], stable: Sequence[float] | NDArray[np.fl
 
 
 def smooth_seconds(output: Sequence[float], due: Sequence[float], stops: Iterable[Span]) -> NDArray[np.bool_]:
-    """Of each second whether the topology ran undisturbed.
+    """For each second, whether the topology ran undisturbed.
 
     After a stop the output catches up until it lags no more than it did before. Where it lags as much at the end of the
     stretch as at its beginning, it is not catching up: the load is all the topology can do.

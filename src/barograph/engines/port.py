@@ -1,4 +1,4 @@
-"""The port every engine serves. A policy never knows which engine is behind it."""
+"""The interface of every engine. A policy does not know which engine is behind it."""
 
 from typing import Protocol
 
@@ -6,17 +6,18 @@ from barograph.model import Outcome, Plan, Snapshot
 
 
 class Engine(Protocol):
-    """Eyes and hands. ``tests/contracts/engine_contract.py`` says in code what any implementation must keep."""
+    """Observes the cluster and applies plans. ``tests/contracts/engine_contract.py`` tests every implementation."""
 
     def observe(self) -> Snapshot:
-        """The world now, with the metrics since the previous call. Called once a cycle; changes nothing."""
+        """The cluster now, with the metrics since the previous call: only one controller may call it. It changes
+        nothing that runs."""
         ...
 
     def apply(self, plan: Plan) -> Outcome:
-        """Make the plan so and say what was done.
+        """Apply the plan and say what was done.
 
-        The plan is first checked against the world as it is now; if anything in it cannot be, the whole plan is
-        refused with a reason for each, and nothing changes. Applying a plan that holds already does nothing.
+        The plan is first checked against the cluster as it is now. If any part of it is impossible, the whole plan is
+        refused with a reason for each such part, and nothing changes. A plan that is in effect already does nothing.
         Returns when what was done is in effect, or (mode ``boundary``) when it is sure to be from the next epoch on.
         """
         ...

@@ -1,11 +1,11 @@
-"""What a run says of itself at the end. docs/run.md documents every key."""
+"""The report of a run. docs/run.md documents every key."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from barograph.engines.latency import Histogram
-from barograph.experiments.repeats import RestartReport
-from barograph.experiments.steered import Steered
+from barograph.experiments.figures.repeats import RestartReport
+from barograph.experiments.figures.steered import Steered
 from barograph.experiments.verdict import Verdict
 
 CLOCKS = ("due", "read")
@@ -13,7 +13,10 @@ CLOCKS = ("due", "read")
 
 @dataclass(frozen=True, slots=True)
 class ActionReport:
-    """One action and what came of it. gap_s: the longest pause of the output around it."""
+    """One action and its outcome. gap_s: the longest pause of the output around it.
+
+    did: sentences for people. moves, rescales: how many of them the action ordered.
+    """
 
     at_s: float
     action: str
@@ -22,11 +25,14 @@ class ActionReport:
     order_to_commit_s: float | None
     gap_s: float | None
     did: tuple[str, ...]
+    moves: int = 0
+    rescales: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """first: what the run began with, as JSON has it: a report goes from one process to another."""
+    """lines: rows of all inputs. first: what the run began with, as JSON, so that
+    it can be passed between processes."""
 
     workload: str
     load: str
@@ -97,8 +103,8 @@ class RunReport:
     def summary(self) -> str:
         v = self.verdict
         lines = [
-            f"lines   due {self.lines_due:,}  undrained {self.lines_undrained:,}",
-            f"words   due {v.due:,}  counted {v.counted:,}  lost {v.lost:,}  counted twice {v.counted_twice:,}"
+            f"input   due {self.lines_due:,}  undrained {self.lines_undrained:,}",
+            f"result  due {v.due:,}  counted {v.counted:,}  lost {v.lost:,}  counted twice {v.counted_twice:,}"
             + ("" if v.checksum_ok else "  CHECKSUM DIFFERS"),
             f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
             f"below   {_degraded(self.degraded_s)}",
@@ -107,7 +113,7 @@ class RunReport:
             found = self.latency[clock].latency()
             late = f"  late {self.late_rows:,} (above {self.timeout_s:g} s)" if clock == "due" else ""
             lines.append(
-                f"{clock:<7} " + ("no row was timed" if found is None else
+                f"{clock:<7} " + ("no row was measured" if found is None else
                 f"mean {found.mean:,.0f} ms  p50 {found.p50:,.0f}  p99 {found.p99:,.0f}  p999 {found.p999:,.0f}  "
                 f"max {found.max:,.0f}{late}")
             )  # fmt: skip
@@ -116,8 +122,8 @@ class RunReport:
             gap = "" if a.gap_s is None else f", output paused {a.gap_s:.2f} s"
             lines.append(f"at {a.at_s:>5g}s  {a.action:<24} {'done' + took + gap if a.ok else 'REFUSED: ' + a.reason}")
         for r in self.restarts:
-            again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} put out again"
-            lines.append(f"died    at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
+            again = f"{r.rows_replayed:,} rows read again, {r.rows_repeated:,} written again"
+            lines.append(f"failed  at {r.at_s:.1f} s: {r.cause}; down for {r.down_s:.2f} s, {again}")
         lines += self.steered.lines()
         lines += [f"note    {n}" for n in self.notes]
         return "\n".join(lines)
@@ -130,7 +136,7 @@ def _latency(histogram: Histogram) -> dict[str, float] | None:
 
 def _degraded(found: dict[int, int] | None) -> str:
     if found is None:
-        return "the output was never undisturbed, so how far it fell below stable is unknown"
+        return "unknown: there was no second without a disturbance to compare with"
     return "stable output by at least " + ", ".join(f"{pct} %: {seconds} s" for pct, seconds in found.items())
 
 

@@ -1,54 +1,74 @@
-"""Everything a run is, and what is refused before anything is started."""
+"""The settings of a run, what is refused before anything is started, and the checkpoint folder."""
 
+import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from barograph.engines.spark.conf import IN_FLIGHT_MS
-from barograph.engines.spark.eyes import MESSAGE_TIMEOUT_S
-from barograph.engines.spark.java import find_java
-from barograph.engines.spark.runs import run_of
-from barograph.engines.spark.settings import ClusterSettings, require_free_port
-from barograph.experiments.actions import Action, check_actions
-from barograph.experiments.steering import Steering
+from barograph.config import default
+from barograph.engines.spark.cluster.java import find_java
+from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.log_folder import SPARK
+from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.experiments.running.actions import Action, check_actions
+from barograph.experiments.steering.steering import Steering
+from barograph.experiments.steering.worker_sizes import SEATS
 from barograph.model import BadInput, Load, MigrationMode
 from barograph.model.checks import require, require_number, require_positive, require_whole
-from barograph.workloads import wordcount
 from barograph.workloads.lines import LineShape
+from barograph.workloads.replay import Replay
+from barograph.workloads.workload import Workload
 
 LEAST_PLAIN_EPOCH_S = 5.0  # Spark's own bound
 
 
+def run_cluster() -> ClusterSettings:
+    """The cluster of a run whose user says nothing about it."""
+    return ClusterSettings(node_cpu=default("run.node-cpu"), seats=SEATS)
+
+
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything a run is. master: a cluster that exists; None starts one as ``cluster`` says.
+    """The settings of a run. master: a cluster that is running; None starts one from ``cluster``.
 
-    timeout_s: complete time above which a row is late. in_flight_s: what may wait in front of an instance; 0: no bound.
-    steering: the policy that steers it; None leaves everything where ``even`` first put it.
-    toil_us: of an operator, CPU microseconds that each row costs it besides.
-    migration: how what --at orders takes effect.
-    plain: on Spark alone, without the plug-in: nothing can be ordered or steered then.
-    journal: where it notes what must outlive its driver; one that is not empty is gone on with.
+    parallelism: of operators that are not to have the workload's default; after construction, of all operators.
+    timeout_s: a row that takes longer is late. in_flight_s: most queueing time in front of an instance; 0: no limit.
+    steering: the policy that steers the run; None leaves everything where ``even`` first put it.
+    busy_us: CPU microseconds that each row additionally costs an operator.
+    migration: how the changes of --at take effect.
+    plain: on Spark without the plug-in, where nothing can be changed or steered.
+    logs: a folder for the logs of Spark and of the controller; None: Spark's go to standard error.
+    restart: when the query is restarted after a failure. query: its priority and nodes; None: the defaults.
+    conf: further settings of the Spark session.
+    journal: a file for what must outlive the driver; a driver that finds one continues that run.
     """
 
+    workload: Workload
     load: Load
-    seconds: float = 60.0
-    parallelism: dict[str, int] = field(default_factory=lambda: dict(wordcount.DEFAULT_PARALLELISM))
-    epoch_s: float = 60.0
-    cluster: ClusterSettings = field(default_factory=lambda: ClusterSettings(3, 0.6, 8))
+    seconds: float = default("run.seconds")
+    parallelism: Mapping[str, int] = field(default_factory=dict)
+    epoch_s: float = default("epoch")
+    cluster: ClusterSettings = field(default_factory=run_cluster)
     master: str | None = None
     checkpoint: Path | None = None
     actions: tuple[Action, ...] = ()
     lines: LineShape = field(default_factory=LineShape)
-    drain_s: float = 120.0
-    timeout_s: float = MESSAGE_TIMEOUT_S
-    in_flight_s: float = IN_FLIGHT_MS / 1000
+    drain_s: float = default("run.drain")
+    timeout_s: float = default("timeout")
+    in_flight_s: float = default("in-flight")
     steering: Steering | None = None
     journal: Path | None = None
-    toil_us: Mapping[str, int] = field(default_factory=dict)
+    busy_us: Mapping[str, int] = field(default_factory=dict)
     plain: bool = False
     migration: MigrationMode = MigrationMode.CUT
+    logs: Path | None = None
+    restart: RestartLimits = field(default_factory=RestartLimits)
+    query: QueryOptions | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
@@ -56,18 +76,36 @@ class RunSettings:
         require_positive("drain seconds", self.drain_s)
         require_positive("timeout", self.timeout_s)
         require_number("in flight", self.in_flight_s, 0.0)
-        known = set(wordcount.DEFAULT_PARALLELISM)
+        self.workload.require_operators("parallelism", self.parallelism)
         for operator, count in self.parallelism.items():
-            require(operator in known, f"wordcount has no operator {operator!r}; it has {', '.join(sorted(known))}")
             require_whole(f"parallelism of {operator}", count, 1)
-        for operator, micros in self.toil_us.items():
-            toilers = " and ".join(wordcount.TOILERS)
-            require(operator in wordcount.TOILERS, f"only {toilers} of wordcount can be made to toil, not {operator!r}")
-            require_whole(f"toil of {operator}", micros)
+        object.__setattr__(self, "parallelism", {**self.workload.default_parallelism, **self.parallelism})
+        for operator, micros in self.busy_us.items():
+            able = " and ".join(self.workload.busy)
+            text = f"only {able} of {self.workload.name} can have busy work, not {operator!r}"
+            require(operator in self.workload.busy, text)
+            require_whole(f"busy work of {operator}", micros)
+
+    def spark_log(self, say: Callable[[str], None]) -> Path | None:
+        """The file for Spark's output. Where the logs are is said by the first driver of a run only."""
+        log = None if self.logs is None else self.logs / SPARK
+        if log is not None and not log.exists():
+            say(f"logs are in {self.logs}")
+        return log
+
+    def inputs(self, start_ms: int) -> tuple[Replay, ...]:
+        """The inputs of the run. start_ms: when the load starts, milliseconds since 1970."""
+        schedule = self.load.schedule(self.seconds)
+        load = Replay(schedule, lines=self.lines, close_s=self.seconds, start_ms=start_ms)
+        return self.workload.inputs(load, self.parallelism)
+
+    def results_per_load_row(self) -> int:
+        """Rows that leave the query for each row of the load, which every input follows."""
+        return len(self.inputs(0)) * self.workload.results_per_row(self.lines)
 
 
 def check(settings: RunSettings) -> None:
-    """Refuse, before anything is started, what can never be."""
+    """Refuse, before anything is started, what cannot work."""
     find_java()
     if settings.master is None:
         cluster = settings.cluster
@@ -76,15 +114,15 @@ def check(settings: RunSettings) -> None:
         run = run_of(settings.master)
         require(
             run is not None,
-            f"no cluster answers to {settings.master!r} here: 'barograph cluster status' lists those that run",
+            f"no cluster answers at {settings.master!r} here: 'barograph cluster status' lists those that run",
         )
         assert run is not None
         cluster = run.settings
     if settings.plain:
-        require(settings.steering is None, "Spark alone cannot be steered")
-        require(not settings.actions, "on Spark alone nobody can move, scale, cut or restart: leave --at out")
+        require(settings.steering is None, "Spark without the plug-in cannot be steered")
+        require(not settings.actions, "Spark without the plug-in cannot move, scale, cut or restart: leave --at out")
         require_number("epoch of Spark alone", settings.epoch_s, LEAST_PLAIN_EPOCH_S)
-    topology = wordcount.topology(settings.parallelism)
+    topology = settings.workload.topology(settings.parallelism)
     seats = cluster.nodes * cluster.executors * cluster.seats
     count = sum(o.parallelism for o in topology.operators)
     require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
@@ -94,10 +132,19 @@ def check(settings: RunSettings) -> None:
         require_empty_and_writable(settings.checkpoint)
 
 
+def checkpoint_folder(settings: RunSettings, ending: ExitStack) -> Path:
+    """The folder that the user gave, or a temporary one that is removed when ``ending`` closes."""
+    if settings.checkpoint is not None:
+        return settings.checkpoint
+    folder = Path(tempfile.mkdtemp(prefix="barograph-checkpoint-"))
+    ending.callback(shutil.rmtree, folder, True)
+    return folder
+
+
 def require_empty_and_writable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run starts from nothing")
+        require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run needs an empty one")
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

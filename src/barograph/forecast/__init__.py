@@ -1,4 +1,4 @@
-"""Forecast: from the cycles seen so far to what each operator will see. One file per forecaster."""
+"""Forecast: from the measured cycles, how many rows will arrive at each operator. One file per forecaster."""
 
 from barograph.forecast.autoscale import NextWindow
 from barograph.forecast.best_of import BestOf

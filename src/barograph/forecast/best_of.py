@@ -1,8 +1,8 @@
-"""Scores forecasters on the topology's own history and uses, per operator and horizon, the one that erred least.
+"""Scores forecasters on the topology's own history and uses, per operator and horizon, the one with the least error.
 
 For each of the last cycles the candidates forecast again from what was known ``horizon`` cycles before it; the mean
 absolute error decides, ties go to the first listed. The scores are recomputed from the history each time, so there is
-nothing to keep and the same history always gives the same choice.
+no state to keep and the same history always gives the same choice.
 """
 
 from dataclasses import dataclass
@@ -33,26 +33,27 @@ class BestOf(ByFrame):
         now = [c.estimate(frame, horizon_cycles) for c in self.candidates]
         error, count = self._errors(frame, horizon_cycles)
         best = np.argmin(error, axis=0)
-        everyone = np.arange(len(frame.keys))
+        operators = np.arange(len(frame.keys))
 
         def pick(values: list[NDArray[Any]]) -> NDArray[Any]:
-            return np.stack(values)[best, everyone] if len(everyone) else values[0]
+            return np.stack(values)[best, operators] if len(operators) else values[0]
 
         why = [
-            f"{self.candidates[b].name} erred least in the last {c} cycles" for b, c in zip(best, count, strict=True)
+            f"{self.candidates[b].name} had the least error in the last {c} cycles"
+            for b, c in zip(best, count, strict=True)
         ]
         numbers = {f"error_rows_{c.name}": error[k] for k, c in enumerate(self.candidates)}
         arrived = pick([e.arrived for e in now])
         return Estimate.of_arrivals(arrived, pick([e.rising for e in now]), why, numbers, pick(list(error)))
 
     def _errors(self, frame: Frame, horizon_cycles: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Mean absolute error of each candidate on each operator, and on how many cycles it rests."""
+        """Mean absolute error of each candidate on each operator, and from how many cycles it was computed."""
         total = np.zeros((len(self.candidates), len(frame.keys)))
         count = np.zeros(len(frame.keys), dtype=np.int64)
-        scored = max(self.scored_cycles, 5 * horizon_cycles)  # far ahead, neighbouring errors tell the same story
+        scored = max(self.scored_cycles, 5 * horizon_cycles)  # far ahead, errors of neighbouring cycles are correlated
         first = max(horizon_cycles, len(frame) - scored)
         actual = frame.column("arrived")
-        _ = frame.sent  # computed once here, shared by all the beginnings below
+        _ = frame.sent  # computed once here, shared by all the shortened frames below
         for cycle in range(first, len(frame)):
             known = frame.until(cycle - horizon_cycles + 1)
             counts = frame.seen[cycle] & known.seen.any(axis=0)

@@ -1,4 +1,4 @@
-"""Holt's linear method: a level and a trend, each smoothed, so that old cycles fade instead of dropping out.
+"""Holt's linear method: a level and a trend, each smoothed, so that the weight of old cycles decreases gradually.
 
 level_t = alpha * arrived_t + (1 - alpha) * (level + trend); trend_t = beta * (level_t - level) + (1 - beta) * trend;
 the forecast h cycles ahead is level + h * trend, never below 0.
@@ -15,8 +15,8 @@ from barograph.model import Frame, Lines
 
 @dataclass(frozen=True)
 class Holt(ByFrame):
-    """level_gain, trend_gain: alpha and beta, how fast level and trend follow, in (0, 1]. holt_cycles: how many cycles
-    it starts from; older ones have faded."""
+    """level_gain, trend_gain: alpha and beta, how fast level and trend follow, in (0, 1]. holt_cycles: how many of
+    the last cycles are used; older ones would have almost no weight."""
 
     level_gain: float = 0.6
     trend_gain: float = 0.3
@@ -38,5 +38,5 @@ class Holt(ByFrame):
         rising = Lines(level, trend, np.zeros_like(level)).rising
         numbers = {"level_rows": level, "trend_rows_per_cycle": trend}
         return Estimate.of_arrivals(
-            level + horizon_cycles * trend, rising, "its smoothed level and trend go on", numbers
+            level + horizon_cycles * trend, rising, "its smoothed level and trend, extrapolated", numbers
         )

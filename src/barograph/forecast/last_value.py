@@ -1,4 +1,4 @@
-"""Tomorrow is as today: the arrivals of the present cycle. The floor every other forecaster is measured against."""
+"""The arrivals of the present cycle, unchanged. The baseline that every other forecaster is compared with."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,4 +17,4 @@ class LastValue(ByFrame):
         arrived = frame.paced("arrived")
         before = arrived[-2] if len(frame) > 1 else arrived[-1]
         rising = np.asarray(arrived[-1] > before, dtype=np.bool_)
-        return Estimate.of_arrivals(arrived[-1], rising, "the arrivals of the last cycle go on", {})
+        return Estimate.of_arrivals(arrived[-1], rising, "as many arrivals as in the last cycle", {})

@@ -2,7 +2,7 @@
 
 rho_p: rows sent to this child per row executed, mean over phi cycles of the ratios; a parent with several children
 counts, per child, only the rows sent to that child. delta_p = executed - arrived, mean over phi cycles;
-psi_p = max(0, L_p + delta_p) is what p will execute. Sources have no parents: their own trend stands in.
+psi_p = max(0, L_p + delta_p) is what p will execute. Sources have no parents: their own trend is used.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ def down_the_graph(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """L, psi and what the parents send, operator by operator in topological order.
 
-    arrivals(position, from_parents) says what L is, given the parents' sum; None for an operator without parents.
+    arrivals(position, from_parents) returns L, given the sum over the parents; None for an operator without parents.
     """
     rho = passed_on(frame, phi).tolist()
     delta = mean_delta(frame, phi).tolist()

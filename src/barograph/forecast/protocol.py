@@ -1,6 +1,6 @@
-"""What a forecaster is, and the form all of ours take: an estimate from a frame of cycles.
+"""The interface of a forecaster, and the base class of ours: an estimate from a frame of cycles.
 
-A forecaster says what each operator will see; it decides nothing about instances, shares or nodes.
+A forecaster says how many rows each operator will get; it decides nothing about instances, shares or nodes.
 """
 
 from abc import ABC, abstractmethod
@@ -11,15 +11,15 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Forecast, Frame, OperatorForecast, Reason, Snapshot
+from barograph.model import Cycle, Forecast, Frame, OperatorForecast, Reason, ReasonCode, Snapshot
 from barograph.model.checks import require_whole
 
 
 class Forecaster(Protocol):
-    """Called once a cycle, first of all stages. ``history`` holds the earlier cycles, oldest first.
+    """Called once a cycle, before all other stages. ``history`` holds the earlier cycles, oldest first.
 
     horizon_cycles: for which cycle; 1 is the coming one. The result names every operator of ``now`` and is never
-    negative; with nothing to go on it says 0.
+    negative; without any measurement it is 0.
     """
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, horizon_cycles: int) -> Forecast: ...
@@ -29,8 +29,8 @@ class Forecaster(Protocol):
 class Estimate:
     """One number per operator of a frame: rows sent to it (L), rows it has to execute (psi), whether L is rising.
 
-    why: one sentence for all, or one for each. numbers: what stands behind, one array each. error_rows: by how much
-    such estimates were off lately, where that is known.
+    why: one sentence for all, or one for each. numbers: the values behind the estimate, one array each. error_rows: the
+    recent error of such estimates, where that is known.
     """
 
     arrived: NDArray[np.float64]
@@ -48,13 +48,13 @@ class Estimate:
         numbers: Mapping[str, NDArray[np.float64]],
         error_rows: NDArray[np.float64] | None = None,
     ) -> "Estimate":
-        """Where what arrives is all that is forecast: it is also what has to be executed."""
+        """For forecasters that forecast arrivals only: the rows to execute are the rows that arrive."""
         never_negative = np.maximum(arrived, 0.0)
         return Estimate(never_negative, never_negative, rising, why, numbers, error_rows)
 
 
 class ByFrame(ABC):
-    """A forecaster that needs nothing but the numbers of the last cycles."""
+    """A forecaster that needs only the measurements of the last cycles."""
 
     name: ClassVar[str]
 
@@ -84,7 +84,7 @@ def as_forecast(frame: Frame, estimate: Estimate, horizon_cycles: int) -> Foreca
                 float(estimate.arrived[i]),
                 float(estimate.executed[i]),
                 bool(estimate.rising[i]),
-                Reason(f"{topology}/{operator}", why, behind),
+                Reason(f"{topology}/{operator}", ReasonCode.FORECAST, why, behind),
                 0.0 if estimate.error_rows is None else float(estimate.error_rows[i]),
             )
         )

@@ -13,12 +13,12 @@ def own_trend(frame: Frame, phi: int) -> Lines:
 
 @dataclass(frozen=True)
 class Trend(ByFrame):
-    """phi: how many cycles the line goes through. With fewer it uses those there are, with one it repeats it."""
+    """phi: how many cycles the line goes through. With fewer it uses all there are; one is repeated."""
 
     phi: int = 5
     name: ClassVar[str] = "trend"
 
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:
         line = own_trend(frame, self.phi)
-        why = f"the line through its last {self.phi} cycles goes on"
+        why = f"the line through its last {self.phi} cycles, extrapolated"
         return Estimate.of_arrivals(line.at(horizon_cycles), line.rising, why, {"slope_rows_per_cycle": line.slope})

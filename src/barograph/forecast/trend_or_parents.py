@@ -1,7 +1,8 @@
 """Liu et al.'s prediction: the larger of an operator's own trend and what its parents will send it.
 
 L_j = max(own trend, sum over parents of psi_p * rho_p); psi_j = max(0, L_j + mean over phi cycles of delta_j), where
-delta = executed - arrived. Kept as published: delta is negative while a backlog builds, so psi is too low exactly then.
+delta = executed - arrived. Kept as published: delta is negative while a backlog builds, so psi is too low during that
+time.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""One line of history: a cycle, or a gap in which nobody looked. As a value, and as a row of a Parquet file.
+"""One entry of a history: a cycle, or a gap in which no controller ran. As a value, and as a row of a Parquet file.
 
-The row has what people ask for in columns of their own, and the whole cycle as JSON, so that it can be read back as the
-value it was and a policy be run over it.
+The row has what people ask for in columns of their own, and the whole cycle as JSON, so that it can be read back
+unchanged and replayed under another policy.
 """
 
 import json
@@ -51,9 +51,9 @@ SCHEMA = pa.schema(
         "moves": _list(instance=_TEXT, source=_TEXT, target=_TEXT),
         "rescales": _list(topology=_TEXT, operator=_TEXT, before=_WHOLE, after=_WHOLE),
         "cuts": pa.list_(_TEXT),
-        "reasons": _list(about=_TEXT, why=_TEXT, numbers=pa.map_(_TEXT, _NUMBER)),
+        "reasons": _list(about=_TEXT, code=_TEXT, why=_TEXT, numbers=pa.map_(_TEXT, _NUMBER)),
         "done": pa.list_(_TEXT),
-        "refused": _list(what=_TEXT, reason=_TEXT),
+        "refused": _list(what=_TEXT, code=_TEXT, reason=_TEXT),
         "order_to_commit_s": _NUMBER,
         "gap_s": _NUMBER,
         "gap_why": _TEXT,
@@ -64,7 +64,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Nobody looked for so long."""
+    """A time in which no controller ran."""
 
     seconds: float
     why: str
@@ -87,7 +87,7 @@ class ForecastError:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """number: without holes, so that a missing one is noticed. Exactly one of cycle and gap is there."""
+    """number: consecutive, so that a missing one is noticed. Exactly one of cycle and gap is set."""
 
     number: int
     wall_ms: int
@@ -192,7 +192,9 @@ def _decided(cycle: Cycle) -> dict[str, Any]:
         "cuts": list(plan.cuts),
         "reasons": _reasons(cycle),
         "done": None if outcome is None else list(outcome.done),
-        "refused": None if outcome is None else [{"what": r.what, "reason": r.reason} for r in outcome.refused],
+        "refused": None if outcome is None else [
+            {"what": r.what, "code": r.code.value, "reason": r.reason} for r in outcome.refused
+        ],
         "order_to_commit_s": None if outcome is None else outcome.order_to_commit_s,
     }  # fmt: skip
 
@@ -202,6 +204,6 @@ def _reasons(cycle: Cycle) -> Sequence[dict[str, Any]]:
     forecast = [f.reason for f in cycle.forecast.operators if f.reason is not None]
     demand = [d.reason for d in cycle.demand.operators if d.reason is not None]
     return [
-        {"about": r.about, "why": r.why, "numbers": list(r.numbers.items())}
+        {"about": r.about, "code": r.code.value, "why": r.why, "numbers": list(r.numbers.items())}
         for r in (*forecast, *demand, *cycle.plan.reasons)
     ]

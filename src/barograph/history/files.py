@@ -1,25 +1,36 @@
 """The files of a history: which there are, what each holds, and how one appears whole or not at all.
 
     cycle-0000000042.parquet                 one entry, just written
-    cycles-0000000001-0000000100.parquet     a hundred of them, put together so that there are not too many files
+    cycles-0000000001-0000000100.parquet     a hundred of them, merged so that there are not too many files
 
-While entries are put together both are there for a moment; who reads goes by numbers and sees each once. Names with a
-dot in front are being written, or are left from a crash; nobody reads them.
+While entries are merged both are there for a moment; a reader goes by numbers and sees each entry once. Files
+whose name begins with a dot are being written, or are left from a crash; they are never read.
+
+Each file says in its metadata which format its entries have. A file of another format is refused, never guessed at.
 """
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from barograph.model import BadInput
+
+FORMAT = 1
+"""Of the entries. Raise it whenever this program could not read what an older one wrote, or the other way round:
+when a field of a recorded value, a column or a code is added, renamed or removed. Files without a number have format 0:
+their reasons have no codes.
+"""
+_KEY = b"barograph.format"
 _NAME = re.compile(r"cycles?-(\d{10})(?:-(\d{10}))?\.parquet")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class HistoryFile:
     """A file with the entries from first to last."""
 
     first: int
@@ -31,13 +42,13 @@ class Part:
         return self.path.name.startswith("cycle-")
 
 
-def parts(folder: Path) -> tuple[Part, ...]:
-    """What there is now, oldest first; of files that overlap the one with more comes first."""
+def parts(folder: Path) -> tuple[HistoryFile, ...]:
+    """What there is now, oldest first; of files that overlap, the one with more entries comes first."""
     found = []
     for path in folder.iterdir() if folder.is_dir() else ():
         match = _NAME.fullmatch(path.name)
         if match is not None:
-            found.append(Part(int(match[1]), int(match[2] or match[1]), path))
+            found.append(HistoryFile(int(match[1]), int(match[2] or match[1]), path))
     return tuple(sorted(found, key=lambda p: (p.first, -p.last)))
 
 
@@ -47,18 +58,33 @@ def path_of(folder: Path, first: int, last: int | None = None) -> Path:
 
 
 def put(table: pa.Table, path: Path) -> int:
-    """Write a file under a name nobody reads, then give it its own. Its size."""
+    """Write a file under a name that is never read, then rename it. Returns its size."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(table, temporary, compression="zstd")  # type: ignore[no-untyped-call]
+    stamped = table.replace_schema_metadata({_KEY: str(FORMAT).encode()})
+    pq.write_table(stamped, temporary, compression="zstd")  # type: ignore[no-untyped-call]
     size = temporary.stat().st_size
     temporary.replace(path)
     return size
 
 
-def take(part: Part, columns: list[str] | None = None) -> pa.Table:
-    """What a file holds."""
+def take(part: HistoryFile, columns: list[str] | None = None) -> pa.Table:
+    """What a file holds. Raises BadInput where it has another format."""
     with pq.ParquetFile(part.path) as file:  # type: ignore[no-untyped-call]
+        _require_format(part.path, file.schema_arrow.metadata)
         return file.read(columns=columns)
+
+
+def require_format(part: HistoryFile) -> None:
+    """Raises BadInput where the file has another format."""
+    _require_format(part.path, pq.read_schema(part.path).metadata)  # type: ignore[no-untyped-call]
+
+
+def _require_format(path: Path, metadata: Mapping[bytes, bytes] | None) -> None:
+    found = (metadata or {}).get(_KEY, b"0").decode(errors="replace")
+    if found != str(FORMAT):
+        known = f"the file {path.name} in the history {str(path.parent)!r} has format {found}"
+        advice = "read it with the version of Barograph that wrote it, and record into another folder"
+        raise BadInput(f"{known}, and this version of Barograph reads only format {FORMAT}: {advice}")
 
 
 def sweep(folder: Path) -> None:

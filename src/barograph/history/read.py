@@ -1,6 +1,6 @@
 """Reads a history back, also while it is being written: each entry once, oldest first."""
 
-import contextlib
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,14 +8,18 @@ from typing import Any
 import pyarrow as pa
 
 from barograph.history.entry import SCHEMA, Entry, from_row
-from barograph.history.files import Part, parts, take
+from barograph.history.files import HistoryFile, parts, take
+from barograph.logs import OnceOnly
 from barograph.model import BadInput, Cycle
+
+log = logging.getLogger(__name__)
+_warnings = OnceOnly(log)  # a history may be read again and again
 
 SUMMARY = tuple(name for name in SCHEMA.names if name != "cycle")
 
 
 def rows(folder: Path, columns: tuple[str, ...] = tuple(SCHEMA.names), after: int = 0) -> Iterator[dict[str, Any]]:
-    """Entries with numbers above ``after`` as rows. Files that vanish while we read were put together or dropped."""
+    """Entries with numbers above ``after`` as rows. Files that vanish meanwhile were merged or removed."""
     require_history(folder)
     wanted = list(dict.fromkeys(("number", *columns)))
     unreadable: set[Path] = set()
@@ -25,7 +29,7 @@ def rows(folder: Path, columns: tuple[str, ...] = tuple(SCHEMA.names), after: in
             return
         table = _table(part, wanted)
         if table is None:
-            if part.path.exists():  # the disk was full, or the machine stopped: what it held is missed by its number
+            if part.path.exists():  # damaged by a full disk or a crash: its numbers are missing
                 unreadable.add(part.path)
             continue
         for row in table.to_pylist():
@@ -47,13 +51,13 @@ def cycles(folder: Path) -> Iterator[Cycle]:
 
 
 def last_cycles(folder: Path, count: int) -> list[Cycle]:
-    """The last so many; fewer where there are fewer."""
+    """The last ``count`` cycles, or all if there are fewer."""
     first = _last_number(folder) - 2 * count  # gaps are among them
     return [e.cycle for e in entries(folder, after=max(0, first)) if e.cycle is not None][-count:]
 
 
 def changes_since(folder: Path, wall_ms: int) -> Iterator[Cycle]:
-    """Cycles since then whose plan moved, rescaled or cut something; others are not even read whole."""
+    """Cycles since then whose plan moved, rescaled or cut something; the JSON of others is not read."""
     if not parts(folder):
         return
     wanted = [r["number"] for r in rows(folder, ("changed", "wall_ms")) if r["changed"] and r["wall_ms"] >= wall_ms]
@@ -70,9 +74,9 @@ def last_entry(folder: Path) -> Entry | None:
 
 
 def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
-    """Holes that are not marked: missing numbers, and pauses of more than so many cycles. One sentence each.
+    """Holes that are not marked: missing numbers, and pauses of more than ``most_cycles`` cycles. One sentence each.
 
-    An entry that tells of all the time since the one before leaves no hole, however long a plan took in between.
+    An entry whose cycle covers all the time since the one before leaves no hole, however long a plan took.
     """
     found = []
     before: dict[str, Any] | None = None
@@ -89,7 +93,7 @@ def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
 
 
 def _follows(row: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Whether what it saw begins where the one before ended, by the clock of the engine that both looked at."""
+    """Whether its cycle begins where the one before ended, by the engine's clock, which both share."""
     begin_s, end_s = row["at_s"] - row["cycle_s"], before["at_s"]
     return bool(row["at_s"] > end_s and begin_s - end_s < 0.1 * row["cycle_s"])
 
@@ -103,7 +107,16 @@ def _last_number(folder: Path) -> int:
     return max((p.last for p in parts(folder)), default=0)
 
 
-def _table(part: Part, columns: list[str]) -> pa.Table | None:
-    with contextlib.suppress(OSError, pa.ArrowException):
+def _table(part: HistoryFile, columns: list[str]) -> pa.Table | None:
+    try:
         return take(part, columns)
-    return None
+    except FileNotFoundError:
+        return None  # merged with others, or dropped, since it was listed
+    except (OSError, pa.ArrowException) as error:
+        warn_broken(part.path, error)
+        return None
+
+
+def warn_broken(file: Path, error: Exception) -> None:
+    """A file of a history cannot be read, so its entries are missing."""
+    _warnings.warn(str(file), f"the history file {file} cannot be read: {error}; its entries are left out")

@@ -2,7 +2,7 @@
 
 What fell due at each source in each cycle is the load; CPU per row, rows out per row and the keys' skew are the
 recording's own means. A node that was away for some cycles is lost for as long. What cannot be known from outside
-(the spread of a row's cost) stays out.
+(the spread of a row's cost) is left out.
 
 The simulator counts what a row costs on a core of 1,000 MHz, and so does its calibration, whatever the clock of the
 machine it was measured on. So the clocks of a recording are taken relative to their mean, which becomes 1,000 MHz: a
@@ -15,19 +15,30 @@ from itertools import pairwise
 
 import numpy as np
 
-from barograph.engines.sim.bounds import fitting
-from barograph.engines.sim.scenario import Flow, LevelChange, Loss, Scenario, Trigger, Work, Workload
+from barograph.config import default
+from barograph.engines.sim.scenario.bounds import fitting
+from barograph.engines.sim.scenario.definition import (
+    Flow,
+    LevelChange,
+    Loss,
+    Scenario,
+    SimulatedTopology,
+    Trigger,
+    Work,
+)
 from barograph.model import Cycle, Load, Node, Snapshot, Topology
 from barograph.model.checks import require
 
-_LEAST_COST_S = 1e-7  # an operator that used no CPU at all was not measured; nothing is for nothing
+_LEAST_COST_S = 1e-7  # of a row, also where no CPU was measured
 _SEATS = 16
 _UNIT_MHZ = 1000.0  # of the simulator, on which a row costs what its scenario says
-_STEPS = 2000  # as many pieces a load has at most; longer recordings are averaged over several cycles
+_STEPS = 2000  # most pieces of a load; in longer recordings several cycles are averaged
 
 
-def scenario_of(cycles: Sequence[Cycle], name: str, epoch_s: float = 60.0, timeout_s: float = 30.0) -> Scenario:
-    """The world of a recording. Times start where it starts."""
+def scenario_of(
+    cycles: Sequence[Cycle], name: str, epoch_s: float = default("epoch"), timeout_s: float = default("timeout")
+) -> Scenario:
+    """The recording as a scenario. Times start where it starts."""
     snapshots = [c.snapshot for c in _one_life(cycles)]
     require(len(snapshots) >= 2, f"the history {name} has fewer than two cycles: there is no load in it")
     start_s = snapshots[0].at_s - snapshots[0].cycle_s
@@ -48,7 +59,7 @@ def scenario_of(cycles: Sequence[Cycle], name: str, epoch_s: float = 60.0, timeo
 
 
 def _one_life(cycles: Sequence[Cycle]) -> Sequence[Cycle]:
-    """The longest stretch in which the engine's clock runs on; a driver that was started anew begins again at 0."""
+    """The longest stretch without a restart of the engine; after a restart its clock begins again at 0."""
     breaks = [i + 1 for i, (a, b) in enumerate(pairwise(cycles)) if b.snapshot.at_s <= a.snapshot.at_s]
     stretches = [cycles[a:b] for a, b in pairwise([0, *breaks, len(cycles)])]
     return max(stretches, key=len, default=())
@@ -87,7 +98,7 @@ def _cpu_s(topology: str, operator: str, snapshots: Sequence[Snapshot], mean_mhz
 
 
 def _losses(snapshots: Sequence[Snapshot], start_s: float) -> tuple[Loss, ...]:
-    """Nodes without a live worker, and for how long. When between two looks it happened nobody knows: half-way."""
+    """Nodes without a live worker, and for how long. The exact time is not recorded: half-way between two cycles."""
     away: dict[str, float] = {}
     found = []
     everyone = {w.slot.node for s in snapshots for w in s.workers}
@@ -103,7 +114,7 @@ def _losses(snapshots: Sequence[Snapshot], start_s: float) -> tuple[Loss, ...]:
     return tuple(sorted([*found, *(Loss(at_s, node) for node, at_s in away.items())], key=lambda x: x.at_s))
 
 
-def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> Workload:
+def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> SimulatedTopology:
     name = topology.name
     work, operators, mean_mhz = {}, [], _mean_mhz(snapshots)
     for operator in topology.operators:
@@ -115,7 +126,7 @@ def _workload(topology: Topology, snapshots: Sequence[Snapshot], start_s: float)
         operators.append(replace(operator, source=source))
     flows = tuple(Flow(_selectivity(name, e.source, e.target, snapshots)) for e in topology.edges)
     trigger = _trigger(topology, snapshots, start_s)
-    return Workload(replace(topology, operators=tuple(operators)), work, flows, trigger)
+    return SimulatedTopology(replace(topology, operators=tuple(operators)), work, flows, trigger)
 
 
 def _trigger(topology: Topology, snapshots: Sequence[Snapshot], start_s: float) -> Trigger | None:
@@ -144,7 +155,7 @@ def _load(topology: str, operator: str, snapshots: Sequence[Snapshot], start_s: 
 
 
 def _rising(points: list[str]) -> list[str]:
-    """Cycles that overlap by a rounding's breadth would be refused."""
+    """One point for each time: rounding may give two points the same time, which a load would refuse."""
     found: dict[str, str] = {}
     for point in points:
         found[point.partition("=")[0]] = point

@@ -1,7 +1,7 @@
-"""Records cycles. One writer for a folder at a time; whoever reads meanwhile sees whole entries only.
+"""Records cycles. A folder has one writer at a time; readers see whole entries only.
 
-A history that is opened again gets an entry that says for how long nobody looked. When it grows beyond its bound, the
-oldest entries go.
+A history that is opened again gets an entry that says for how long no controller ran. When it grows beyond its bound,
+the oldest entries are removed.
 """
 
 import fcntl
@@ -13,18 +13,19 @@ from typing import IO
 
 import pyarrow as pa
 
+from barograph.config import default
 from barograph.history.entry import SCHEMA, Entry, ForecastError, Gap, errors_of, to_row
-from barograph.history.files import Part, parts, path_of, put, sweep, take
-from barograph.history.read import last_entry
+from barograph.history.files import HistoryFile, parts, path_of, put, require_format, sweep, take
+from barograph.history.read import last_entry, warn_broken
 from barograph.model import BadInput, Cycle
 from barograph.model.checks import require_positive
 
 TOGETHER = 100  # entries of one file
-MOST_MB = 512.0
+MOST_MB: float = default("history-size")
 
 
 class Recorder:
-    """Tells the error of a forecast when the cycle has come that it was made for."""
+    """Records cycles. The error of a forecast is recorded with the cycle that it was made for."""
 
     def __init__(
         self,
@@ -39,12 +40,18 @@ class Recorder:
         self.folder, self.policy, self.mode = folder, policy, mode
         self._most_bytes, self._clock, self._together = most_mb * 1e6, clock, together
         self._recorded = 0
-        self._forecasts: list[tuple[int, int, Cycle]] = []  # due in, made in, the cycle with it
+        # The count of the cycle it is for, the number of the entry it was made in, and that entry's cycle.
+        self._forecasts: list[tuple[int, int, Cycle]] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(folder)
         except OSError as error:
             raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror}") from None
+        for part in parts(folder):
+            try:
+                require_format(part)
+            except (OSError, pa.ArrowException) as error:  # readers leave it out, too
+                warn_broken(part.path, error)
         sweep(folder)
         self._sizes = {part: part.path.stat().st_size for part in parts(folder)}
         self._tidy()
@@ -55,7 +62,7 @@ class Recorder:
             self._append(self._entry(gap=Gap(down_s, "the controller was down")))
 
     def record(self, cycle: Cycle, horizon_cycles: int = 1) -> Entry:
-        """The cycle as it now is: with its outcome, if it was applied. horizon_cycles: how far ahead it forecasts."""
+        """cycle: with its outcome, if its plan was applied. horizon_cycles: how far ahead it forecasts."""
         self._recorded += 1
         due = [(made_in, earlier) for due_in, made_in, earlier in self._forecasts if due_in == self._recorded]
         errors = tuple(error for made_in, earlier in due for error in errors_of(made_in, earlier, cycle))
@@ -76,17 +83,17 @@ class Recorder:
     def _append(self, entry: Entry) -> None:
         path = path_of(self.folder, entry.number)
         size = put(pa.Table.from_pylist([to_row(entry)], schema=SCHEMA), path)
-        self._sizes[Part(entry.number, entry.number, path)] = size
+        self._sizes[HistoryFile(entry.number, entry.number, path)] = size
         self._next += 1
         singles = sorted(p for p in self._sizes if p.single)
         if len(singles) >= self._together:
             self._put_together(singles)
         self._bound()
 
-    def _put_together(self, singles: list[Part]) -> None:
+    def _put_together(self, singles: list[HistoryFile]) -> None:
         path = path_of(self.folder, singles[0].first, singles[-1].last)
         table = pa.concat_tables([take(p) for p in singles])
-        self._sizes[Part(singles[0].first, singles[-1].last, path)] = put(table, path)
+        self._sizes[HistoryFile(singles[0].first, singles[-1].last, path)] = put(table, path)
         for part in singles:
             self._drop(part)
 
@@ -95,12 +102,12 @@ class Recorder:
             self._drop(min(self._sizes))
 
     def _tidy(self) -> None:
-        """A writer that died while it put entries together left some twice."""
+        """Remove entries that are there twice, because a writer died while it merged them."""
         wholes = [p for p in self._sizes if not p.single]
         for part in [p for p in self._sizes if p.single and any(w.first <= p.first <= w.last for w in wholes)]:
             self._drop(part)
 
-    def _drop(self, part: Part) -> None:
+    def _drop(self, part: HistoryFile) -> None:
         part.path.unlink(missing_ok=True)
         self._sizes.pop(part, None)
 

@@ -12,7 +12,7 @@ from barograph.model import Move, Placement, Slot, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MigrationStep:
     """Topologies that are cut together. Steps follow each other.
 
     joint: they wait for each other's seats, so none may start again before all have stopped; else any order will do.
@@ -30,19 +30,19 @@ def seats_of(now: Snapshot) -> dict[Slot, int | None]:
     return seats
 
 
-def steps(now: Snapshot, target: Placement) -> tuple[Step, ...]:
-    """The order of cuts; the fewest steps in which everybody finds its seats free."""
+def steps(now: Snapshot, target: Placement) -> tuple[MigrationStep, ...]:
+    """The order of cuts; the fewest steps in which every move finds a free seat."""
     moves = now.placement.moves_to(target)
     waiting: dict[str, list[Move]] = {}
     for move in moves:
         waiting.setdefault(move.instance.topology, []).append(move)
     seats = seats_of(now)
     taken = Counter(now.placement.slots.values())
-    found: list[Step] = []
+    found: list[MigrationStep] = []
     while waiting:
         free = _fitting_together(waiting, taken, seats)
         ready = free or sorted(waiting)
-        step = Step(tuple(ready), tuple(m for name in ready for m in waiting.pop(name)), joint=not free)
+        step = MigrationStep(tuple(ready), tuple(m for name in ready for m in waiting.pop(name)), joint=not free)
         for move in step.moves:
             _apply(move, taken)
         found.append(step)
@@ -57,7 +57,7 @@ def _apply(move: Move, taken: Counter[Slot]) -> None:
 
 
 def _fitting_together(waiting: dict[str, list[Move]], taken: Counter[Slot], seats: dict[Slot, int | None]) -> list[str]:
-    """Topologies that can all be cut at once, in any order: nobody counts on another's leaving."""
+    """Topologies that can all be cut at once, in any order: none needs a seat that another one frees."""
     ready: list[str] = []
     peak = Counter(taken)
     for name in sorted(waiting):

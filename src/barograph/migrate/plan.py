@@ -1,24 +1,22 @@
 """The migrator: from what was decided to the Plan, which names only what changes.
 
-It decides order and mode, never places. Shares bite at once and need no cut; a placement or a new parallelism needs
-one, and all changes of a topology share it.
+It decides order and mode, never places. Shares take effect at once and need no cut; a placement or a new parallelism
+needs one, and all changes of a topology share it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from barograph.migrate.lend import who_is_short, with_borrowed
-from barograph.migrate.order import Step, steps
-from barograph.migrate.save import with_savings
+from barograph.migrate.order import MigrationStep, steps
 from barograph.model import (
     Cycle,
     Demand,
     Instance,
     MigrationMode,
-    OperatorDemand,
     Placement,
     Plan,
     Reason,
+    ReasonCode,
     Rescale,
     Slot,
     Snapshot,
@@ -28,14 +26,12 @@ from barograph.model.checks import require_number
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """The Migrator. With ``boundary`` nobody knows whose epoch ends first: moves that need an order wait a cycle.
+    """The Migrator. With ``boundary`` the order in which epochs end is unknown: moves that need an order wait a cycle.
 
-    lend: whether limits are above shares where a node has CPU that no other topology there needs.
     delay_s: of a warm-cut, how long its targets run beside the instances that end (``Plan.delay_s``); N-Storm+ has 2 s.
     """
 
     mode: MigrationMode = MigrationMode.CUT
-    lend: bool = False
     delay_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -43,14 +39,14 @@ class Migrate:
 
     def __call__(
         self,
-        history: Sequence[Cycle],
+        history: Sequence[Cycle],  # noqa: ARG002  # a migrator may need it
         now: Snapshot,
         demand: Demand,
         placement: Placement,
         reasons: tuple[Reason, ...] = (),
     ) -> Plan:
         rescales = _rescales(now, demand)
-        placement = _with_those_who_stay(now, demand, placement)
+        placement = _with_those_that_stay(now, demand, placement)
         order = steps(now, placement)
         if self.mode is MigrationMode.BOUNDARY and len(order) > 1:
             reasons = (*reasons, _waiting(order[1:]))
@@ -64,8 +60,7 @@ class Migrate:
         plan = Plan(
             placement=Placement(changed),
             rescales=rescales,
-            shares_pct=_by_instance(demand, lambda d: d.shares_pct) if demand.reserved else {},
-            limits_pct=self._limits(history, now, demand, placement) if demand.enforced else {},
+            shares_pct=demand.shares_by_instance() if demand.reserved else {},
             cuts=tuple(dict.fromkeys(cuts)) if self.mode in _CUTTING else (),
             mode=self.mode,
             version=now.version,
@@ -73,32 +68,12 @@ class Migrate:
         )
         return replace(plan, reasons=(*reasons, *_why(order, len(changed))))
 
-    def _limits(
-        self, history: Sequence[Cycle], now: Snapshot, demand: Demand, placement: Placement
-    ) -> dict[Instance, float]:
-        """What is written for each instance.
-
-        Where CPU is short the demand has limits of its own, above the shares; but nobody's are so high that he could
-        take what another topology on his node is due. Who is not short may use later what he leaves of his share.
-        """
-        shares = _by_instance(demand, lambda d: d.shares_pct)
-        ceilings = _by_instance(demand, lambda d: d.ceilings_pct)
-        if not self.lend or not shares:
-            return {**shares, **ceilings}
-        short = who_is_short(history, demand)
-        limits = with_borrowed(history, now, placement, demand, shares, short)
-        limits |= {i: min(ceiling, limits[i]) for i, ceiling in ceilings.items()}
-        if not short:
-            return limits
-        saving = {i: share for i, share in shares.items() if i.topology not in short}
-        return with_savings(history, now, placement, limits, saving)
-
 
 _CUTTING = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
 
-def _with_those_who_stay(now: Snapshot, demand: Demand, placement: Placement) -> Placement:
-    """Whom a placer had no room for stays where it is: that is no move, and nothing is cut for it."""
+def _with_those_that_stay(now: Snapshot, demand: Demand, placement: Placement) -> Placement:
+    """An instance that the placer had no room for stays where it is: that is no move, and needs no cut."""
     degrees = {(d.topology, d.operator): d.parallelism for d in demand.operators}
     stay = {
         i: slot
@@ -124,18 +99,15 @@ def _rescales(now: Snapshot, demand: Demand) -> tuple[Rescale, ...]:
     )
 
 
-def _by_instance(demand: Demand, of: Callable[[OperatorDemand], Sequence[float]]) -> dict[Instance, float]:
-    return {Instance(d.topology, d.operator, index): pct for d in demand.operators for index, pct in enumerate(of(d))}
-
-
-def _why(order: tuple[Step, ...], changed: int) -> list[Reason]:
+def _why(order: tuple[MigrationStep, ...], changed: int) -> list[Reason]:
     if not order:
         return []
     numbers = {"moves": float(changed), "cuts": float(len(order))}
-    return [Reason("migration", "all changes of a topology share one cut", numbers)]
+    return [Reason("migration", ReasonCode.ONE_CUT, "all changes of a topology share one cut", numbers)]
 
 
-def _waiting(later: tuple[Step, ...]) -> Reason:
+def _waiting(later: tuple[MigrationStep, ...]) -> Reason:
     names = ", ".join(name for step in later for name in step.topologies)
     moves = float(sum(len(step.moves) for step in later))
-    return Reason(names, "waits for the seats of topologies whose epoch has not ended yet", {"moves": moves})
+    why = "waits for the seats of topologies whose epoch has not ended yet"
+    return Reason(names, ReasonCode.WAITS_FOR_SEATS, why, {"moves": moves})

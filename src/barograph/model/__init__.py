@@ -4,14 +4,15 @@ from barograph.model.beside import beside_part
 from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
-from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast, Reason
+from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand, OperatorForecast
 from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
-from barograph.model.lines import Lines, slope_of
-from barograph.model.load import Load
+from barograph.model.loads.load import Load
+from barograph.model.loads.schedule import Schedule, Segment
 from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
 from barograph.model.placement import Move, Placement
-from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, Rescale
-from barograph.model.schedule import Schedule, Segment
+from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, RefusalCode, Rescale
+from barograph.model.reason import Reason, ReasonCode
+from barograph.model.regression import Lines, slope_of
 from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
@@ -43,7 +44,9 @@ __all__ = [
     "Placement",
     "Plan",
     "Reason",
+    "ReasonCode",
     "Refusal",
+    "RefusalCode",
     "Rescale",
     "Schedule",
     "Segment",

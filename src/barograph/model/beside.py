@@ -9,9 +9,10 @@ _NOTHING_S = 1e-6
 
 
 def beside_part(seen: Sequence[Snapshot]) -> dict[str, float]:
-    """Of each node of the last snapshot, the part of its used CPU that is not its instances'; at most a half.
+    """For each node of the last snapshot, the part of its used CPU that is not used by instances; at most a half.
 
-    These threads work for the instances, so what they need goes up and down with what those use: one cycle says little.
+    These threads work for the instances, so their use rises and falls with that of the instances. It is summed over
+    all given snapshots, because one cycle says little.
     """
     used_s: dict[str, float] = {}
     by_instances_s: dict[str, float] = {}

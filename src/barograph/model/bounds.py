@@ -1,8 +1,8 @@
-"""How large a cluster may be that is planned or simulated.
+"""The largest cluster that can be planned or simulated.
 
 The largest recorded cluster has 1,312 nodes, 65,600 slots and 24,349 instances, and is planned in seconds. These bounds
-are four to eight times that: what lies beyond is more likely a slip of the pen than a cluster, and would take minutes
-and gigabytes before anything could be said about it.
+are four to eight times that: anything larger is more likely a typing error than a cluster, and would
+take minutes and gigabytes before an error could be reported.
 """
 
 from barograph.model.checks import require_at_most

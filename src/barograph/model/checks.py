@@ -1,4 +1,4 @@
-"""What every value checks when it is made: one clear sentence that names the culprit, and nothing changes."""
+"""Checks of values when they are created. A failed check raises BadInput with one sentence that names the field."""
 
 import math
 import re
@@ -8,8 +8,8 @@ _MOST_NESTED = 32
 _NAME = re.compile(r"[^\s/=,@]+")
 
 
-class BadInput(ValueError):  # noqa: N818  # it is the giver who erred, not the program
-    """Somebody gave a value that cannot be. The text is one sentence for the person who gave it."""
+class BadInput(ValueError):  # noqa: N818  # the input is wrong, not the program
+    """A value from outside that is not valid. The text is one sentence for the person who gave it."""
 
 
 def require(ok: bool, sentence: str) -> None:
@@ -41,7 +41,7 @@ def require_number(field: str, value: object, least: float = 0.0) -> None:
 def _finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # a whole number too large for a float
         return False
 
 
@@ -63,7 +63,7 @@ def _shown(value: float) -> str:
 
 
 def require_plain(where: str, value: object) -> None:
-    """What was parsed from a file is nested no deeper than any format of ours, and its whole numbers have 64 bits.
+    """Parsed input must not be nested deeper than any of our formats, and its whole numbers must fit 64 bits.
 
     Deeper values would exhaust the stack of whatever prints or copies them, and longer numbers cannot be printed.
     """

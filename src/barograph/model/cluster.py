@@ -30,7 +30,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine. cpu_pct: what it gives, in per cent of a core. seats: of each worker there, None for no limit."""
+    """A machine. cpu_pct: its CPU, in per cent of a core. seats: of each worker there, None for no limit."""
 
     name: str
     cpu_pct: float
@@ -54,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A live process in a slot. executor is the engine's own name for this life of it."""
+    """A live process in a slot. executor: the engine's name for this process; the next one in the slot has another."""
 
     slot: Slot
     executor: str

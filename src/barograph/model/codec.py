@@ -2,7 +2,7 @@
 
 Unknown and missing fields, wrong types, NaN and infinity are refused with one sentence that names the path of the
 field. An instance is written ``topology/operator/index``, a slot ``node/slot``, columns and matrices as lists, a
-placement as a list of ``{topology, operator, index, node, slot}``, a load as the words people write.
+placement as a list of ``{topology, operator, index, node, slot}``, a load as its text.
 """
 
 import math
@@ -17,12 +17,13 @@ import numpy as np
 
 from barograph.model.checks import BadInput, require
 from barograph.model.cluster import Slot
-from barograph.model.load import Load
+from barograph.model.loads.load import Load
 from barograph.model.metrics import EdgeTraffic, Metrics
 from barograph.model.placement import Placement
 from barograph.model.topology import Instance
 
 T = TypeVar("T")
+_MOST_LISTED = 12  # an error that lists more choices is hard to read
 _PLACE = ("topology", "operator", "index", "node", "slot")
 
 
@@ -32,7 +33,7 @@ def to_json(value: object) -> Any:
 
 
 def from_json(cls: type[T], data: object) -> T:
-    """The value that ``to_json`` was given. Raises BadInput, which names the field that cannot be."""
+    """The value that ``to_json`` was given. Raises BadInput, which names the wrong field."""
     found: T = _read(cls, data, cls.__name__)
     return found
 
@@ -45,7 +46,7 @@ def _plain(value: Any, path: str) -> Any:
     if isinstance(value, str):
         return value
     if isinstance(value, float):
-        require(math.isfinite(value), f"{path} is {value}, which is no number")
+        require(math.isfinite(value), f"{path} is {value}, which is not a finite number")
         return value
     if isinstance(value, Instance | Slot | Load):
         return str(value)
@@ -81,8 +82,8 @@ def _read(hint: Any, data: Any, path: str) -> Any:
         require(isinstance(data, dict), f"{path} must be an object, not {_shown(data)}")
         return {_read(args[0], k, path): _read(args[1], item, f"{path}[{k}]") for k, item in data.items()}
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        choices = ", ".join(hint)
-        require(isinstance(data, str) and data in set(hint), f"{path} must be one of {choices}, not {_shown(data)}")
+        choices = f"one of {', '.join(hint)}" if len(hint) <= _MOST_LISTED else f"a {hint.__name__}"
+        require(isinstance(data, str) and data in set(hint), f"{path} must be {choices}, not {_shown(data)}")
         return hint(data)
     require(is_dataclass(hint), f"{path} has no form in JSON")
     return _object(hint, data, path)
@@ -104,7 +105,7 @@ def _object(cls: Any, data: Any, path: str) -> Any:
 
 
 def _made(cls: Any, path: str, **found: Any) -> Any:
-    """The value, with what its own checks say put after the path."""
+    """The value; an error of its own checks is given the path of the field."""
     try:
         return cls(**found)
     except BadInput as error:
@@ -155,7 +156,7 @@ def _parsed(parse: Callable[[str], Any]) -> Callable[[Any, str], Any]:
 
 
 def _no_file(path: str) -> str:
-    raise BadInput(f"the trace {path!r} is a file of its sender; write its points as steps")
+    raise BadInput(f"the trace {path!r} is a file of the sender and cannot be read here; write its points as steps")
 
 
 def _placement(data: Any, path: str) -> Placement:

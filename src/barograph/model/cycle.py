@@ -1,4 +1,4 @@
-"""One turn of the controller as it is remembered. Stages that need memory read it from here, so they stay pure."""
+"""One cycle of the controller, as it is remembered. Stages that need memory read it from here, so they stay pure."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from barograph.model.snapshot import Snapshot
 class Cycle:
     """What was seen and what was decided. Stages of the present cycle see the earlier ones, oldest first.
 
-    outcome: what the engine made of the plan; None until it was asked.
+    outcome: what the engine did about the plan; None where the plan was not given to it.
     """
 
     snapshot: Snapshot

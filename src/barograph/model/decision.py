@@ -1,26 +1,13 @@
 """What each stage of a cycle hands to the next: Forecast, Demand, Allotment. Each carries its reasons in numbers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
 from barograph.model.checks import require, require_number, require_whole
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why something was decided: about what, one sentence, and the numbers behind it."""
-
-    about: str
-    why: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "numbers", MappingProxyType(dict(self.numbers)))
-
-    def __hash__(self) -> int:
-        return hash((self.about, self.why, tuple(self.numbers.items())))
+from barograph.model.reason import Reason
+from barograph.model.topology import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +51,8 @@ class OperatorDemand:
 
     held_pct: the smoothed demand per instance that the shares were rounded up from; the next cycle starts from it.
     Empty where the shares are a guess.
-    wanted: instances it would need were it free to have them (above ``parallelism`` where it is not).
-    reserved_pct: the room a placer should leave for each, which is not allotted; empty for no more than the shares.
+    wanted: instances that its load needs; above ``parallelism`` where it cannot have as many.
+    reserved_pct: the room a placer should leave for each instance, without allotting it; empty: only its share.
     ceilings_pct: limits to write instead of the shares, where an instance may use what others leave; empty for none.
     """
 
@@ -96,7 +83,7 @@ class OperatorDemand:
 class Demand:
     """What every operator needs.
 
-    enforced: whether instances are limited by their shares; where not, shares are only what a placer reckons with.
+    enforced: whether instances are limited by their shares; where not, shares are only what a placer plans with.
     reserved: whether the shares are set aside for the instances; where not, they are an estimate of what is used.
     """
 
@@ -111,14 +98,28 @@ class Demand:
     def of(self, topology: str, operator: str) -> OperatorDemand | None:
         return self._by_name.get((topology, operator))
 
+    def shares_by_instance(self) -> dict[Instance, float]:
+        return self._by_instance(lambda o: o.shares_pct)
+
+    def ceilings_by_instance(self) -> dict[Instance, float]:
+        """Of the operators that have ceilings."""
+        return self._by_instance(lambda o: o.ceilings_pct)
+
+    def _by_instance(self, values_of: Callable[[OperatorDemand], Sequence[float]]) -> dict[Instance, float]:
+        return {
+            Instance(o.topology, o.operator, index): value
+            for o in self.operators
+            for index, value in enumerate(values_of(o))
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Allotment:
     """Which nodes each topology may use. A topology that is not named may use every node that is not exclusive.
 
-    starved: topologies that get none now. idle: nodes nobody may use.
+    starved: topologies that get none now. idle: nodes that no topology may use.
     workers: of a named topology, how many workers each of its nodes gets, in the order of its nodes; a topology that
-    is missing here is spread as the placer thinks fit.
+    is missing here is spread as the placer decides.
     """
 
     nodes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The last cycles side by side, operator by operator: what stages with memory read instead of keeping any.
 
 Values only: sums over an operator's instances, as matrices of cycles (newest last) by operators, and the ratios the
-papers take of them. What to conclude from them is the stages' business.
+papers take of them. Conclusions are left to the stages.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class Frame:
 
     @cached_property
     def sources(self) -> NDArray[np.bool_]:
-        """Who has no parents, or is marked as a source."""
+        """Operators that have no parents, or are marked as a source."""
         marked = [o.source for t in self.topologies for o in t.order]
         fed = {link.child for link in self.links}
         return np.array([m or i not in fed for i, m in enumerate(marked)], dtype=np.bool_)
@@ -181,7 +181,7 @@ def mean_of_ratios(top: Matrix, bottom: Matrix, cycles: int) -> NDArray[np.float
 
 
 def ratio_of_sums(top: Matrix, bottom: Matrix, cycles: int) -> NDArray[np.float64]:
-    """Sum of top over sum of bottom in the last ``cycles``: idle cycles weigh little. Empty as in mean_of_ratios."""
+    """Sum of top / sum of bottom in the last ``cycles``: idle cycles weigh little. Bottom 0: as in mean_of_ratios."""
     below = bottom[-cycles:].sum(axis=0)
     above = np.where(bottom[-cycles:] > NOTHING, top[-cycles:], 0.0).sum(axis=0)
     ratio = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > NOTHING)

@@ -1,7 +1,7 @@
 """What was seen in one cycle. All counts are differences over the cycle, never running totals.
 
 Columns are numpy arrays, one row per instance, because clusters have tens of thousands of instances; they are
-read-only, so a Metrics is as good as a frozen value.
+read-only, so a Metrics is in effect a frozen value.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class InstanceMetrics:
     blocked_s: float = 0.0
 
     def true_rate(self) -> float | None:
-        """Rows a second it could do if it never waited; None where it did no work."""
+        """Rows a second it could execute if it never waited; None where it did no work."""
         return self.executed / self.busy_s if self.busy_s > 0 else None
 
 

@@ -1,11 +1,10 @@
 """Which slot each instance has. A placement is a value: it says nothing of how to get there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from barograph.model.checks import require
 from barograph.model.cluster import Slot
 from barograph.model.topology import Instance
 
@@ -48,16 +47,6 @@ class Placement:
 
     def get(self, instance: Instance) -> Slot | None:
         return self.slots.get(instance)
-
-    def with_moves(self, moves: Iterable[Move]) -> "Placement":
-        slots = dict(self.slots)
-        for move in moves:
-            require(slots.get(move.instance) == move.source, f"{move} does not start where the instance is")
-            if move.target is None:
-                slots.pop(move.instance, None)
-            else:
-                slots[move.instance] = move.target
-        return Placement(slots)
 
     def moves_to(self, other: "Placement") -> tuple[Move, ...]:
         """What changes from here to there, in the order of instances."""

@@ -1,4 +1,4 @@
-"""What is to be, and what came of it. Only engines act on a Plan."""
+"""A plan, and the outcome of applying it. Only engines act on a Plan."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,8 +6,9 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from barograph.model.checks import require, require_name, require_number, require_whole
-from barograph.model.decision import Reason
+from barograph.model.cluster import Slot
 from barograph.model.placement import Placement
+from barograph.model.reason import Reason
 from barograph.model.topology import Instance
 
 
@@ -20,6 +21,30 @@ class MigrationMode(StrEnum):
     BOUNDARY = "boundary"
     CUT = "cut"
     WARM_CUT = "warm-cut"
+
+
+class RefusalCode(StrEnum):
+    """One code for each kind of refusal, so that programs need not read the sentence."""
+
+    STALE = "stale"  # the cluster has changed since the plan was made
+    FROZEN = "frozen"  # the driver is frozen
+    NO_ANSWER = "no-answer"  # the driver did not answer; the plan may have been applied
+    ENGINE_FAILED = "engine-failed"  # the engine tried and failed
+    NO_SUCH_TOPOLOGY = "no-such-topology"
+    NO_SUCH_OPERATOR = "no-such-operator"
+    NO_SUCH_INSTANCE = "no-such-instance"
+    NO_SUCH_NODE = "no-such-node"
+    NODE_RELEASED = "node-released"  # the node is there but was released
+    NO_WORKER = "no-worker"  # no worker is alive in the slot
+    FIXED_PARALLELISM = "fixed-parallelism"  # the operator cannot have another number of instances
+    ABOVE_MOST = "above-most"  # more instances than the operator may have
+    BELOW_LEAST = "below-least"  # fewer instances than the operator must have
+    TOO_MUCH_CPU = "too-much-cpu"  # more CPU than one instance can use there
+    WORKER_FULL = "worker-full"  # more instances than this worker has seats
+    TOO_FEW_SEATS = "too-few-seats"  # more instances than all workers have seats
+    NO_PLACE = "no-place"  # a placer found no place for the instance
+    NO_LIMITS = "no-limits"  # the engine was opened without control groups, so it cannot write limits
+    MODE_IMPOSSIBLE = "mode-impossible"  # the engine cannot change this topology in this mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +63,16 @@ class Rescale:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that should hold after it was applied; what it does not name stays as it is.
+    """What should hold once it is applied; what it does not name stays as it is.
 
-    shares_pct: CPU that is guaranteed to an instance, in per cent of a core; what placers reckon with.
+    shares_pct: CPU that is guaranteed to an instance, in per cent of a core; what placers plan with.
     limits_pct: the most an instance may use; this is what is enforced. Empty where a policy enforces nothing.
     cuts: topologies whose epoch ends now even if nothing else of them changes.
-    rests: topologies whose sources read nothing from now on, because no node is theirs; the others' read. None: as it
-    is.
-    heeds_triggers: whether a trigger may change a level while the policy that made this steers. None: as it is.
+    rests: topologies whose sources stop reading, because they have no node; all other sources read. None: no change.
+    heeds_triggers: whether a trigger may change a level while the policy that made this plan steers. None: no change.
     version: of the snapshot it was made from; None for an order given by hand, which is checked but never stale.
-    delay_s: of a warm-cut: the least time from the order to the cut, in which the targets run beside the instances
-    that are to end; 0: the cut comes as soon as they are prepared. Other modes have nothing that could wait.
+    delay_s: the least time from the order to the cut, in which the targets run beside the instances
+    that are to end; 0: the cut is made as soon as they are prepared. Only for warm-cut.
     """
 
     placement: Placement = field(default_factory=Placement)
@@ -80,19 +104,30 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was not done, and why: one sentence."""
+    """What was not done, the reason's code, and the reason as a sentence. slot: of the worker, if it is about one."""
 
     what: str
+    code: RefusalCode
     reason: str
+    slot: Slot | None = None
+
+    def __post_init__(self) -> None:
+        require(isinstance(self.code, RefusalCode), f"the refusal of {self.what} needs a code, not {self.code!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an engine made of a plan. If anything is refused, nothing was done, and ``done`` is empty."""
+    """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty.
+
+    done: sentences for people. moves, rescales: how many instances were ordered to another slot, and how many operators
+    to another parallelism; a change that was ordered before and still waits for a boundary is not counted again.
+    """
 
     done: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
     order_to_commit_s: float | None = None
+    moves: int = 0
+    rescales: int = 0
 
     @property
     def ok(self) -> bool:

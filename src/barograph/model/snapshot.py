@@ -12,7 +12,7 @@ from barograph.model.topology import Topology
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The world at ``at_s``, and the ``cycle_s`` seconds before it.
+    """The cluster at ``at_s``, and the ``cycle_s`` seconds before it.
 
     version counts the changes of the cluster and of the topologies: a plan made from an older version is refused.
     shared_workers: whether one worker may hold instances of several topologies (Spark: yes, Storm: no).

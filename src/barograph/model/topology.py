@@ -14,7 +14,7 @@ from barograph.model.checks import BadInput, require, require_name, require_numb
 
 
 class Grouping(StrEnum):
-    """How rows are dealt over the receiving instances."""
+    """How rows are distributed over the receiving instances."""
 
     SHUFFLE = "shuffle"
     FIELDS = "fields"
@@ -54,7 +54,7 @@ class Instance:
 class Operator:
     """A stage of a topology, or a lane of one.
 
-    cpu_pct and memory_mb are what the user declares for one instance (r-storm needs them), None where nobody said.
+    cpu_pct and memory_mb are what the user declares for one instance (r-storm needs them), None where not declared.
     fixed_because says why the parallelism cannot change; empty where it can.
     """
 

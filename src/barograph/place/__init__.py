@@ -1,4 +1,4 @@
-"""Which slot each instance gets: one placer per file. A placer decides where; it never says how to get there."""
+"""Which slot each instance gets: one placer per file. A placer decides where instances run, not how they are moved."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from barograph.model import Allotment, Cycle, Demand, Placement, Reason, Refusal
 
 @dataclass(frozen=True)
 class PlaceDecision:
-    """Where every instance should be, who got no place and why, and the reasons in numbers.
+    """Where every instance should run, which instances got no place and why, and the reasons with their numbers.
 
     placement names every instance that has a place, also those that stay where they are.
     unplaced: ``what`` is the instance as ``topology/operator/index``.
@@ -25,7 +25,7 @@ class Placer(Protocol):
 
     history: the earlier cycles, oldest first, as the other stages get them. The placer starts from ``now.placement``,
     gives ``demand`` its instances and shares, keeps to the nodes of ``allotment`` and never uses more seats than there
-    are. What it cannot place it names in ``unplaced``, each with its reason; the rest is placed all the same. Called
+    are. Instances that it cannot place are listed in ``unplaced``, each with its reason; the others are placed. Called
     again on its own result it changes nothing.
     """
 

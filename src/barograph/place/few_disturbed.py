@@ -1,9 +1,9 @@
 """Few-disturbed (Liu et al.): shares follow the load, and a placement changes only where a node is overloaded.
 
 Two workers per node and topology, one for stateful (sf) and one for stateless (sl) instances. Where a node is
-overloaded, the stateless worker is disturbed if that helps; room is sought tier by tier so that as few further workers
-as possible are disturbed; the instances of disturbed workers are placed anew; then nodes that others can take over are
-emptied. It knows CPU shares and seats, no memory and no traffic.
+overloaded, the stateless worker is disturbed if that helps; room is searched tier by tier so that as few further
+workers as possible are disturbed; the instances of disturbed workers are placed again; then nodes whose instances fit
+on other nodes are emptied. It uses CPU shares and seats, no memory and no traffic.
 """
 
 from collections.abc import Sequence
@@ -11,83 +11,84 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Refusal, Snapshot
 from barograph.place import PlaceDecision
-from barograph.place.board import HAIR, Board, Whole, to_placement
-from barograph.place.crew import Crew, crews
-from barograph.place.kinds import KINDS, SF, SL, Kinds
-from barograph.place.wanted import refused
+from barograph.place.few_disturbed_state import KINDS, SF, SL, FewDisturbedState
+from barograph.place.support.cluster_arrays import HAIR, ClusterArrays, Whole, to_placement
+from barograph.place.support.topology_arrays import TopologyArrays, topology_arrays
+from barograph.place.support.wanted import refused
 
 
 @dataclass(frozen=True, slots=True)
 class FewDisturbed:
-    """The Placer. scale_in: whether nodes that others can take over are emptied."""
+    """The Placer. scale_in: whether nodes are emptied whose instances fit on other nodes."""
 
     scale_in: bool = True
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:  # noqa: ARG002
-        board = Board(now, allotment)
-        everyone = crews(now, demand, board)
-        for crew in everyone:
-            _book_present(board, crew)
+        cluster = ClusterArrays(now, allotment)
+        topologies = topology_arrays(now, demand, cluster)
+        for arrays in topologies:
+            _book_present(cluster, arrays)
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
-        states = list[Kinds]()
-        for crew in everyone:
-            state = Kinds(board, crew)
+        states = list[FewDisturbedState]()
+        for arrays in topologies:
+            state = FewDisturbedState(cluster, arrays)
             states.append(state)
             disturb_overloaded(state)
             find_room(state)
             left = place_disturbed(state)
-            # while an instance is without a place, no room is given up
+            # no node is emptied while an instance has no place
             emptied = empty_nodes(state) if self.scale_in and not left else 0
             where = state.into_slots()
-            parts.append((crew.instances, where))
-            moved = (where != crew.present) & (crew.present >= 0)
+            parts.append((arrays.instances, where))
+            moved = (where != arrays.present) & (arrays.present >= 0)
             numbers = {
                 "disturbed_stateful_workers": float(state.disturbed[SF].sum()),
                 "disturbed_workers": float(sum(state.disturbed[k].sum() for k in KINDS)),
                 "nodes_emptied": float(emptied),
                 "moves": float(moved.sum()),
-                "nodes": float(len(set(board.slot_node[where[where >= 0]].tolist()))),
+                "nodes": float(len(set(cluster.slot_node[where[where >= 0]].tolist()))),
             }
-            reasons.append(Reason(crew.topology.name, "moved only what overload or scaling in asked for", numbers))
+            why = "moved only instances of overloaded or emptied nodes"
+            reasons.append(Reason(arrays.topology.name, ReasonCode.MOVED_IF_DISTURBED, why, numbers))
         for state, (instances, where) in zip(states, parts, strict=True):
             left = [i for i in np.flatnonzero(where < 0).tolist() if not _in_room_left(state, where, i)]
             if left:
                 unplaced += refused([instances[i] for i in left], _missing(state, left))
-        return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+        return PlaceDecision(to_placement(cluster, parts), tuple(unplaced), tuple(reasons))
 
 
-def _in_room_left(state: Kinds, where: Whole, i: int) -> bool:
-    """Topologies served later may have given room up: the first node that holds the instance now."""
-    board, crew = state.board, state.crew
-    cpu = float(crew.cpu_pct[i])
+def _in_room_left(state: FewDisturbedState, where: Whole, i: int) -> bool:
+    """Topologies served later may have freed room: try the first node on which the instance fits now."""
+    cluster, arrays = state.cluster, state.arrays
+    cpu = float(arrays.cpu_pct[i])
     same_kind = state.kind_of == state.kind(i)
-    for n in state.mine[board.cpu_left[state.mine] + HAIR >= cpu].tolist():
+    for n in state.mine[cluster.cpu_left[state.mine] + HAIR >= cpu].tolist():
         same, other = ({int(s) for s in where[kind & (where >= 0)].tolist()} for kind in (same_kind, ~same_kind))
-        slots = board.open_to(crew.number, board.slots_of(n)).tolist()
-        if not board.shared:  # a worker of its own for each kind, and no more than one
-            mine = same.intersection(board.slots_of(n))
+        slots = cluster.open_to(arrays.number, cluster.slots_of(n)).tolist()
+        if not cluster.shared:  # exactly one worker per kind
+            mine = same.intersection(cluster.slots_of(n))
             slots = [s for s in slots if s in mine or (not mine and s not in other)]
         slot = min(slots, key=lambda s: (s not in same, s in other, s), default=-1)
         if slot >= 0:
             where[i] = slot
-            board.take(slot, crew.number, cpu)
+            cluster.take(slot, arrays.number, cpu)
             return True
     return False
 
 
-def _book_present(board: Board, crew: Crew) -> None:
-    for i in np.flatnonzero(crew.present >= 0).tolist():
-        slot = int(crew.present[i])
-        if board.seats_left[slot] > 0 and board.owner[slot] in (-1, crew.number):
-            board.take(slot, crew.number, float(crew.cpu_pct[i]))
+def _book_present(cluster: ClusterArrays, arrays: TopologyArrays) -> None:
+    for i in np.flatnonzero(arrays.present >= 0).tolist():
+        slot = int(arrays.present[i])
+        if cluster.seats_left[slot] > 0 and cluster.owner[slot] in (-1, arrays.number):
+            cluster.take(slot, arrays.number, float(arrays.cpu_pct[i]))
         else:
-            crew.present[i] = -1  # another topology has the slot, or its seats are gone: it must go elsewhere
+            arrays.present[i] = -1  # another topology has the slot, or it has no seat left: the instance must move
 
 
-def disturb_overloaded(state: Kinds) -> None:
-    """Step 1: on each used node with D(sl) + D(sf) > R_n, stateless first, stateful only if that does not do."""
+def disturb_overloaded(state: FewDisturbedState) -> None:
+    """Step 1: on each used node with D(sl) + D(sf) > R_n, stateless first, stateful only if that is not enough."""
     for n in state.used_nodes().tolist():
         room, sf, sl = state.capacity[n], state.held[SF][n], state.held[SL][n]
         if sf + sl <= room + HAIR:
@@ -101,10 +102,10 @@ def disturb_overloaded(state: Kinds) -> None:
             state.disturb(n, SF)
 
 
-def find_room(state: Kinds) -> None:
+def find_room(state: FewDisturbedState) -> None:
     """Step 2, by sums: reserve room tier by tier, only while demand is left.
 
-    a: used nodes where no worker is disturbed by it; b: all used nodes, whose worker of the kind is then disturbed;
+    a: used nodes where this disturbs no worker; b: all used nodes, whose worker of that kind is then disturbed;
     c: free nodes.
     """
     used, free = state.used_nodes(), state.free_nodes()
@@ -118,13 +119,13 @@ def find_room(state: Kinds) -> None:
                 return
 
 
-def place_disturbed(state: Kinds) -> list[int]:
-    """Step 3: breadth-first, each on the first usable node that holds it. Returns those that no node holds."""
+def place_disturbed(state: FewDisturbedState) -> list[int]:
+    """Step 3: breadth-first, each on the first usable node with room. Returns the instances that fit on no node."""
     left = []
     for i in state.breadth_first():
         if state.node[i] >= 0:
             continue
-        kind, cpu = state.kind(i), float(state.crew.cpu_pct[i])
+        kind, cpu = state.kind(i), float(state.arrays.cpu_pct[i])
         n = state.first(np.flatnonzero(state.usable[kind]), kind, cpu)
         if n < 0:
             n = _next_room(state, kind, cpu)
@@ -135,8 +136,8 @@ def place_disturbed(state: Kinds) -> list[int]:
     return left
 
 
-def _next_room(state: Kinds, kind: int, cpu: float) -> int:
-    """Whole instances do not fit into the sums: room of the next tiers; what the other kind has reserved comes last."""
+def _next_room(state: FewDisturbedState, kind: int, cpu: float) -> int:
+    """Room was reserved by sums; one instance may not fit: try the next tiers, and last the other kind's reserve."""
     used, free = state.used_nodes(), state.free_nodes()
     for nodes in (used[state.harmless(used, kind)], used, free):
         n = state.first(nodes, kind, cpu)
@@ -145,8 +146,8 @@ def _next_room(state: Kinds, kind: int, cpu: float) -> int:
     return state.first(np.concatenate([used, free]), kind, cpu, keep_reserve=False)
 
 
-def empty_nodes(state: Kinds) -> int:
-    """Step 4, scale in: the least loaded used node's two workers each to another used node, or stop."""
+def empty_nodes(state: FewDisturbedState) -> int:
+    """Step 4, scale in: move both workers of the least loaded used node to other used nodes; stop when one cannot."""
     emptied = 0
     while True:
         used = state.occupied_nodes()
@@ -163,11 +164,11 @@ def empty_nodes(state: Kinds) -> int:
         emptied += 1
 
 
-def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
+def _targets(state: FewDisturbedState, n: int, others: Whole) -> dict[int, int] | None:
     """For each worker of node n the first other node, by rising remainder, with strictly more left than it holds.
 
-    The nodes are put in order once, by the remainders before anything is reserved (Algorithm 3, line 3); whether a
-    worker fits is asked of what is left after the other worker's reservation (lines 7 and 8).
+    The nodes are sorted once, by the remainders before anything is reserved (Algorithm 3, line 3); whether a
+    worker fits is tested after the other worker's reservation (lines 7 and 8).
     """
     found: dict[int, int] = {}
     room = state.capacity[others] - state.held[SL][others] - state.held[SF][others]
@@ -187,9 +188,7 @@ def _targets(state: Kinds, n: int, others: Whole) -> dict[int, int] | None:
     return found
 
 
-def _missing(state: Kinds, left: list[int]) -> str:
-    cpu = float(state.crew.cpu_pct[left].sum())
-    room = float(state.board.cpu_left[state.mine].max(initial=0.0))
-    return (
-        f"{len(left)} instances of {cpu:g} % CPU find no node with room; the most any has left is {max(0.0, room):g} %"
-    )
+def _missing(state: FewDisturbedState, left: list[int]) -> str:
+    cpu = float(state.arrays.cpu_pct[left].sum())
+    room = float(state.cluster.cpu_left[state.mine].max(initial=0.0))
+    return f"{len(left)} instances of {cpu:g} % CPU fit on no node; the most any node has left is {max(0.0, room):g} %"

@@ -1,32 +1,32 @@
-"""Online: when a new schedule by measured traffic is computed, and when it is taken (Aniello et al., 3.2.1).
+"""Online: when a new schedule by measured traffic is computed, and when it is applied (Aniello et al., 3.2.1).
 
-What was never measured is placed as Storm's default scheduler does it. Then every P seconds a new schedule is computed
-(``by_traffic``). It is taken only if it cuts inter-node traffic by more than R %, or if a node has been at or above its
-bound B for X seconds, which is looked at in every cycle. Otherwise nothing moves: a change stops the topology, and a
-small gain is not worth that. P and X are lengths of time, whatever the length of a cycle; the reasons say when a
-schedule was last computed.
+Topologies without measurements are placed as by Storm's default scheduler. Then every P seconds a new schedule is
+computed (``by_traffic``). It is applied only if it cuts inter-node traffic by more than R %, or if a node has been at
+or above its bound B for X seconds, which is checked in every cycle. Otherwise nothing moves: a change stops the
+topology, and a small gain is not worth that. P and X are in seconds, whatever the length of a cycle; the reasons say
+when a schedule was last computed.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from barograph.model import Allotment, Cycle, Demand, Reason, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Snapshot
 from barograph.model.checks import require, require_number, require_positive
 from barograph.place import PlaceDecision
-from barograph.place.board import HAIR, Board
 from barograph.place.by_traffic import ByTraffic
-from barograph.place.crew import Crew, crews
 from barograph.place.even import even
-from barograph.place.measure import traffic_of
-from barograph.place.period import COMPUTED_AT, last_computed_s, waiting
-from barograph.place.wanted import kept_as_is, measured
+from barograph.place.support.cluster_arrays import HAIR, ClusterArrays
+from barograph.place.support.cost import traffic_of
+from barograph.place.support.period import COMPUTED_AT, last_computed_s, waiting
+from barograph.place.support.topology_arrays import TopologyArrays, topology_arrays
+from barograph.place.support.wanted import kept_as_is, measured
 
-FULL_PCT = 90.0  # a full node gives its instances no more: the rest goes to switching between threads
+FULL_PCT = 90.0  # instances of a full node get no more than this: the rest is lost to context switches
 
 
 @dataclass(frozen=True, slots=True)
 class Online:
-    """The Placer. alpha, nodes_to_use, spread: of the schedule, see ``ByTraffic``.
+    """The Placer. alpha, nodes_to_use, spread: see ``ByTraffic``.
 
     reschedule_s: P. least_gain_pct: R, in per cent of the present inter-node traffic. bound_pct: B of each node, in per
     cent of its CPU. overload_s: X.
@@ -49,33 +49,39 @@ class Online:
         require_positive("overload_s", self.overload_s)
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, demand: Demand, allotment: Allotment) -> PlaceDecision:
-        board = Board(now, allotment)
-        everyone = crews(now, demand, board)
-        incomplete = [crew for crew in everyone if (crew.present < 0).any()]
-        if incomplete and not any(measured(crew) for crew in incomplete):
-            why = "nothing was measured of what has no place yet: placed as by default"
+        cluster = ClusterArrays(now, allotment)
+        topologies = topology_arrays(now, demand, cluster)
+        incomplete = [arrays for arrays in topologies if (arrays.present < 0).any()]
+        if incomplete and not any(measured(arrays) for arrays in incomplete):
+            why = "unplaced topologies have no measurements yet: placed as by Storm's default scheduler"
             last_s = last_computed_s(history)
-            began = Reason("cluster", why, {COMPUTED_AT: now.at_s if last_s is None else last_s})
+            numbers = {COMPUTED_AT: now.at_s if last_s is None else last_s}
+            began = Reason("cluster", ReasonCode.SCHEDULE_UNMEASURED, why, numbers)
             return _explained(even(history, now, demand, allotment), began)
         if incomplete:
-            lost = Reason("cluster", "some instances have no place: a new schedule is taken", {COMPUTED_AT: now.at_s})
+            why = "some instances have no place: a new schedule is applied"
+            lost = Reason("cluster", ReasonCode.SCHEDULE_NEEDED, why, {COMPUTED_AT: now.at_s})
             return _explained(self._schedule().schedule(now, demand, allotment), lost)
         overloaded = overloaded_nodes(history, now, self.bound_pct, self.overload_s)
         wait = waiting(history, now, self.reschedule_s)
         if wait is not None and not overloaded:
-            return kept_as_is(everyone, board, wait)
-        return self._judged(board, everyone, overloaded, self._schedule().schedule(now, demand, allotment))
+            return kept_as_is(topologies, cluster, wait)
+        return self._judged(cluster, topologies, overloaded, self._schedule().schedule(now, demand, allotment))
 
     def _schedule(self) -> ByTraffic:
         return ByTraffic(self.alpha, self.nodes_to_use, self.spread, self.bound_pct)
 
     def _judged(
-        self, board: Board, everyone: list[Crew], overloaded: tuple[str, ...], found: PlaceDecision
+        self,
+        cluster: ClusterArrays,
+        topologies: list[TopologyArrays],
+        overloaded: tuple[str, ...],
+        found: PlaceDecision,
     ) -> PlaceDecision:
-        """The new schedule if it is worth its change, or else the present one."""
-        now = board.now
-        before, _ = traffic_of(board, everyone, now.placement)
-        after, _ = traffic_of(board, everyone, found.placement)
+        """The new schedule if it is worth the change, else the present one."""
+        now = cluster.now
+        before, _ = traffic_of(cluster, topologies, now.placement)
+        after, _ = traffic_of(cluster, topologies, found.placement)
         gain_pct = 100.0 * (before - after) / before if before > 0 else 0.0
         moves = sum(now.placement.get(i) != slot for i, slot in found.placement.slots.items())
         numbers = {
@@ -88,23 +94,27 @@ class Online:
             "moves": float(moves),
         }
         if found.unplaced:
-            return kept_as_is(everyone, board, Reason("cluster", f"kept: {_first_refusal(found)}", numbers))
-        if not moves:
-            return kept_as_is(everyone, board, Reason("cluster", "kept: the new schedule is the present one", numbers))
-        if gain_pct > self.least_gain_pct + HAIR:
-            why = f"taken: the new schedule cuts inter-node traffic by {gain_pct:.1f} %"
+            code, why = ReasonCode.SCHEDULE_INCOMPLETE, f"kept: {_first_refusal(found)}"
+        elif not moves:
+            code, why = ReasonCode.SCHEDULE_SAME, "kept: the new schedule is the present one"
+        elif gain_pct > self.least_gain_pct + HAIR:
+            code = ReasonCode.SCHEDULE_GAINS
+            why = f"applied: the new schedule cuts inter-node traffic by {gain_pct:.1f} %"
         elif overloaded:
-            why = f"taken: {', '.join(overloaded)} at or above {self.bound_pct:g} % for {self.overload_s:g} s"
+            code = ReasonCode.SCHEDULE_RELIEVES
+            why = f"applied: {', '.join(overloaded)} at or above {self.bound_pct:g} % for {self.overload_s:g} s"
         else:
+            code = ReasonCode.SCHEDULE_GAINS_LITTLE
             why = f"kept: the new schedule cuts inter-node traffic by {gain_pct:.1f} %, too little for a change"
-            return kept_as_is(everyone, board, Reason("cluster", why, numbers))
-        return _explained(found, Reason("cluster", why, numbers))
+        reason = Reason("cluster", code, why, numbers)
+        taken = code in (ReasonCode.SCHEDULE_GAINS, ReasonCode.SCHEDULE_RELIEVES)
+        return _explained(found, reason) if taken else kept_as_is(topologies, cluster, reason)
 
 
 def overloaded_nodes(history: Sequence[Cycle], now: Snapshot, bound_pct: float, for_s: float) -> tuple[str, ...]:
     """Nodes whose instances have used the bound or more, in every cycle of the last for_s seconds.
 
-    Cycles before the last change of the placement do not count: they say nothing of what runs there now.
+    Cycles before the last change of the placement do not count: other instances ran there.
     """
     found, held_s = {n.name for n in now.nodes}, 0.0
     for snapshot in (now, *(cycle.snapshot for cycle in reversed(history))):

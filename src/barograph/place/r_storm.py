@@ -1,8 +1,9 @@
-"""R-Storm (Peng et al. 2015): declared CPU and memory are hard limits; each instance to the node nearest to its wants.
+"""R-Storm (Peng et al. 2015): declared CPU and memory are hard limits; each instance to the node nearest its demand.
 
 Distance = sqrt(dcpu^2 + dmem^2 + net^2), differences relative to what the node has left; net is 0 on the reference
-node, 0.5 in its rack, 1 elsewhere. All or nothing per topology. A topology that runs whole and within the limits stays
-as it is; where instances were lost, those alone are placed, and only if that fails the topology is placed anew.
+node, 0.5 in its rack, 1 elsewhere. A topology is placed completely or not at all. A topology that runs completely and
+within the limits stays as it is; lost instances are placed alone, and only if that fails the whole topology is placed
+again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Allotment, Cycle, Demand, Reason, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Refusal, Snapshot
 from barograph.place import PlaceDecision
-from barograph.place.adopt import adopt
-from barograph.place.board import HAIR, Board, Real, Whole, to_placement
-from barograph.place.crew import Crew, crews
-from barograph.place.heaps import Heaps
-from barograph.place.wanted import refused
+from barograph.place.support.adopt import adopt
+from barograph.place.support.cluster_arrays import HAIR, ClusterArrays, Real, Whole, to_placement
+from barograph.place.support.heaps import Heaps
+from barograph.place.support.topology_arrays import TopologyArrays, topology_arrays
+from barograph.place.support.wanted import refused
 
 RACK, FAR = 0.5, 1.0
 
@@ -27,9 +28,9 @@ class RStorm:
     """The Placer of R-Storm. Both options are off in R-Storm itself; AUTOSCALE (Kombi et al.) has both.
 
     one_per_worker: "at most one thread for each operator on a given processing unit", as long as some worker with room
-    has none; this goes before nearness.
-    anew_on_rescale: a topology whose parallelism changes is placed from nothing, as Storm's rebalance does. Otherwise
-    fewer instances would stay spread over as many nodes as more had needed.
+    has none; this takes precedence over distance.
+    anew_on_rescale: a topology whose parallelism changes is placed from scratch, as Storm's rebalance does. Otherwise
+    fewer instances would stay spread over as many nodes as before.
     """
 
     one_per_worker: bool = False
@@ -42,75 +43,82 @@ class RStorm:
         demand: Demand,
         allotment: Allotment,
     ) -> PlaceDecision:
-        board = Board(now, allotment)
-        everyone = crews(now, demand, board)
+        cluster = ClusterArrays(now, allotment)
+        topologies = topology_arrays(now, demand, cluster)
         racks = np.unique([n.rack for n in now.nodes], return_inverse=True)[1]
-        held = adopt(board, everyone)
+        held = adopt(cluster, topologies)
         parts, unplaced, reasons = [], list[Refusal](), list[Reason]()
-        for crew, (where, heaps) in zip(everyone, held, strict=True):
-            anew = self.anew_on_rescale and _rescaled(crew)
+        for arrays, (where, heaps) in zip(topologies, held, strict=True):
+            anew = self.anew_on_rescale and _rescaled(arrays)
             if anew:
-                _release(crew, where, heaps)
+                _release(arrays, where, heaps)
             why = ""
             lost = int((where < 0).sum())
             if lost:
-                prefer = crew.present if anew else np.full_like(crew.present, -1)
-                why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
-                if why and lost < crew.size:
-                    _release(crew, where, heaps)
-                    why = _place(board, crew, where, heaps, racks, prefer, self.one_per_worker)
+                prefer = arrays.present if anew else np.full_like(arrays.present, -1)
+                why = _place(cluster, arrays, where, heaps, racks, prefer, self.one_per_worker)
+                if why and lost < arrays.size:
+                    _release(arrays, where, heaps)
+                    why = _place(cluster, arrays, where, heaps, racks, prefer, self.one_per_worker)
                 if why:
-                    unplaced += refused(list(crew.instances), why)
-            numbers = {"instances": float(crew.size), "placed_now": 0.0 if why else float(lost)}
-            reasons.append(Reason(crew.topology.name, why or "nearest to its declared CPU and memory", numbers))
-            parts.append((crew.instances, where))
-        return PlaceDecision(to_placement(board, parts), tuple(unplaced), tuple(reasons))
+                    unplaced += refused(list(arrays.instances), why)
+            numbers = {"instances": float(arrays.size), "placed_now": 0.0 if why else float(lost)}
+            code = ReasonCode.TOPOLOGY_NOT_PLACED if why else ReasonCode.PLACED_BY_DECLARATION
+            reasons.append(Reason(arrays.topology.name, code, why or "nearest to its declared CPU and memory", numbers))
+            parts.append((arrays.instances, where))
+        return PlaceDecision(to_placement(cluster, parts), tuple(unplaced), tuple(reasons))
 
 
-def _rescaled(crew: Crew) -> bool:
-    return any(o.parallelism != count for o, count in zip(crew.operators, crew.counts.tolist(), strict=True))
+def _rescaled(arrays: TopologyArrays) -> bool:
+    return any(o.parallelism != count for o, count in zip(arrays.operators, arrays.counts.tolist(), strict=True))
 
 
-def in_rotation(crew: Crew) -> Iterator[int]:
+def in_rotation(arrays: TopologyArrays) -> Iterator[int]:
     """Breadth-first from the sources, one instance of each component in rotation."""
-    reached = [o.name for o in crew.topology.breadth_first]
-    names = reached + [o.name for o in crew.topology.operators if o.name not in set(reached)]
-    positions = [crew.operator_position(name) for name in names]
-    for turn in range(int(crew.counts.max(initial=0))):
+    reached = [o.name for o in arrays.topology.breadth_first]
+    names = reached + [o.name for o in arrays.topology.operators if o.name not in set(reached)]
+    positions = [arrays.operator_position(name) for name in names]
+    for turn in range(int(arrays.counts.max(initial=0))):
         for k in positions:
-            if turn < crew.counts[k]:
-                yield int(crew.start[k]) + turn
+            if turn < arrays.counts[k]:
+                yield int(arrays.start[k]) + turn
 
 
 def _place(
-    board: Board, crew: Crew, where: Whole, heaps: Heaps, racks: Whole, prefer: Whole, one_per_worker: bool
+    cluster: ClusterArrays,
+    arrays: TopologyArrays,
+    where: Whole,
+    heaps: Heaps,
+    racks: Whole,
+    prefer: Whole,
+    one_per_worker: bool,
 ) -> str:
-    """Place what has no slot. An empty string, or why it cannot be; then nothing has changed.
+    """Place the instances without a slot. Returns an empty string, or why it failed; then nothing has changed.
 
-    prefer: the slot that each instance gets if its node is chosen anyway; -1 for none.
+    prefer: the slot that each instance gets if the node of that slot is chosen; -1 for none.
     """
     net: Real | None = None
     if (where >= 0).any():
-        # the reference node of a topology that runs is the one that holds most of it
-        net = _distances(int(np.bincount(board.slot_node[where[where >= 0]]).argmax()), racks)
-    left = _Inverse(board)
+        # the reference node of a running topology is the node with most of its instances
+        net = _distances(int(np.bincount(cluster.slot_node[where[where >= 0]]).argmax()), racks)
+    left = _Inverse(cluster)
     put: list[int] = []
-    for i in in_rotation(crew):
+    for i in in_rotation(arrays):
         if where[i] >= 0:
             continue
-        cpu, memory = float(crew.cpu_pct[i]), float(crew.memory_mb[i])
-        room = (board.cpu_left + HAIR >= cpu) & (board.memory_left + HAIR >= memory)
-        avoid = _slots_of_operator(crew, where, i) if one_per_worker else frozenset[int]()
+        cpu, memory = float(arrays.cpu_pct[i]), float(arrays.memory_mb[i])
+        room = (cluster.cpu_left + HAIR >= cpu) & (cluster.memory_left + HAIR >= memory)
+        avoid = _slots_of_operator(arrays, where, i) if one_per_worker else frozenset[int]()
         fits = heaps.fits(memory, avoid) & room
         if avoid and not fits.any():
             avoid = frozenset()
             fits = heaps.fits(memory) & room
         if not fits.any():
             for k in put:
-                _take_back(crew, where, heaps, k)
-            return _missing(crew, i)
+                _take_back(arrays, where, heaps, k)
+            return _missing(arrays, i)
         if net is None:
-            node = _most_room(board, fits, racks)
+            node = _most_room(cluster, fits, racks)
             net = _distances(node, racks)
         else:
             node = int(np.where(fits, left.squared(cpu, memory) + net, np.inf).argmin())
@@ -122,9 +130,9 @@ def _place(
     return ""
 
 
-def _slots_of_operator(crew: Crew, where: Whole, i: int) -> frozenset[int]:
+def _slots_of_operator(arrays: TopologyArrays, where: Whole, i: int) -> frozenset[int]:
     """Slots that have an instance of the same operator as instance i."""
-    slots = where[crew.operator_of == crew.operator_of[i]]
+    slots = where[arrays.operator_of == arrays.operator_of[i]]
     return frozenset(slots[slots >= 0].tolist())
 
 
@@ -136,28 +144,28 @@ def _distances(reference: int, racks: Whole) -> Real:
 
 
 class _Inverse:
-    """1 / what each node has left, kept up to date, so that a distance costs no division."""
+    """1 / what each node has left, kept up to date, so that computing a distance needs no division."""
 
-    def __init__(self, board: Board) -> None:
-        self.board = board
-        self.cpu = 1.0 / np.maximum(board.cpu_left, HAIR)
-        self.memory = 1.0 / np.maximum(board.memory_left, HAIR)
+    def __init__(self, cluster: ClusterArrays) -> None:
+        self.cluster = cluster
+        self.cpu = 1.0 / np.maximum(cluster.cpu_left, HAIR)
+        self.memory = 1.0 / np.maximum(cluster.memory_left, HAIR)
 
     def refresh(self, node: int) -> None:
-        self.cpu[node] = 1.0 / max(float(self.board.cpu_left[node]), HAIR)
-        self.memory[node] = 1.0 / max(float(self.board.memory_left[node]), HAIR)
+        self.cpu[node] = 1.0 / max(float(self.cluster.cpu_left[node]), HAIR)
+        self.memory[node] = 1.0 / max(float(self.cluster.memory_left[node]), HAIR)
 
     def squared(self, cpu_pct: float, memory_mb: float) -> Real:
-        """dcpu^2 + dmem^2 of every node: which part of what it has left it would still have."""
+        """dcpu^2 + dmem^2 of every node: the parts of its free CPU and memory that would still be free."""
         dcpu, dmem = 1.0 - cpu_pct * self.cpu, 1.0 - memory_mb * self.memory
         found: Real = dcpu * dcpu + dmem * dmem
         return found
 
 
-def _most_room(board: Board, fits: NDArray[np.bool_], racks: Whole) -> int:
+def _most_room(cluster: ClusterArrays, fits: NDArray[np.bool_], racks: Whole) -> int:
     """The node with most room in the rack with most room: the scarcer of CPU and memory, as shares of the cluster."""
-    cpu = board.cpu_left / max(float(board.cpu_left.sum()), HAIR)
-    memory = board.memory_left if np.isfinite(board.memory_left).all() else np.ones(len(cpu))
+    cpu = cluster.cpu_left / max(float(cluster.cpu_left.sum()), HAIR)
+    memory = cluster.memory_left if np.isfinite(cluster.memory_left).all() else np.ones(len(cpu))
     memory = memory / max(float(memory.sum()), HAIR)
     rack = np.minimum(np.bincount(racks, weights=cpu), np.bincount(racks, weights=memory))
     rack[np.bincount(racks, weights=fits) == 0] = -1.0
@@ -165,19 +173,19 @@ def _most_room(board: Board, fits: NDArray[np.bool_], racks: Whole) -> int:
     return int(np.where(in_rack, np.minimum(cpu, memory), -1.0).argmax())
 
 
-def _take_back(crew: Crew, where: Whole, heaps: Heaps, i: int) -> None:
-    heaps.remove(int(where[i]), float(crew.cpu_pct[i]), float(crew.memory_mb[i]))
+def _take_back(arrays: TopologyArrays, where: Whole, heaps: Heaps, i: int) -> None:
+    heaps.remove(int(where[i]), float(arrays.cpu_pct[i]), float(arrays.memory_mb[i]))
     where[i] = -1
 
 
-def _release(crew: Crew, where: Whole, heaps: Heaps) -> None:
+def _release(arrays: TopologyArrays, where: Whole, heaps: Heaps) -> None:
     for i in np.flatnonzero(where >= 0).tolist():
-        _take_back(crew, where, heaps, i)
+        _take_back(arrays, where, heaps, i)
 
 
-def _missing(crew: Crew, i: int) -> str:
-    cpu, memory = float(crew.cpu_pct[i]), float(crew.memory_mb[i])
+def _missing(arrays: TopologyArrays, i: int) -> str:
+    cpu, memory = float(arrays.cpu_pct[i]), float(arrays.memory_mb[i])
     return (
-        f"no node has {cpu:g} % CPU, {memory:g} MB and a worker left for {crew.instances[i]}, "
-        f"and {crew.topology.name} is placed whole or not at all"
+        f"no node has {cpu:g} % CPU, {memory:g} MB and a worker left for {arrays.instances[i]}, "
+        f"and {arrays.topology.name} is placed completely or not at all"
     )

@@ -1,6 +1,6 @@
-"""Nothing moves: what runs stays where it is, and what has no place gets it from the engine itself.
+"""Nothing moves: running instances stay where they are, and the engine places the others.
 
-This is Spark without Barograph: its own scheduler deals tasks to whoever offers a seat, and no policy has a say.
+This is Spark without Barograph: its own scheduler gives tasks to any executor with a free core, and no policy decides.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,12 @@
-"""Steady: a placement that still holds is left alone; one that does not is mended with room to grow.
+"""Steady: a placement that still fits is kept; one that does not is repaired with room for growth.
 
-Every change costs an epoch boundary, however many instances move. So the placer inside is asked to make room for what
-the demand *reserves* (what shares lately were and may soon become), not only for what they are: a load that climbs
-moves its instances once, and a valley does not pack what the next peak would have to unpack. Moves by choice are made
-only within the reserved room. Where what is reserved does not fit, the demand itself decides.
+Every change costs an epoch boundary, however many instances move. So the inner placer is asked to make room for what
+the demand *reserves* (recent and expected shares), not only for the present shares: a rising load moves its instances
+once, and a short low load does not pack instances that the next peak would spread again. Optional moves are made only
+within the reserved room. If the reserved shares do not fit, the present shares are used.
 
-A change leaves a backlog behind, and what it takes to make up for that is no reason for the next change: for some time
-after one, instances move only if they have lost their places.
+A change leaves a backlog, and the CPU needed to clear it is no reason for the next change: for some time after a
+change, instances move only if they have lost their places.
 """
 
 from collections import defaultdict
@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from barograph.model import Allotment, Cycle, Demand, Instance, Reason, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Instance, Reason, ReasonCode, Snapshot
 from barograph.place import PlaceDecision, Placer
-from barograph.place.board import HAIR
-from barograph.place.thrifty import Thrifty
-from barograph.place.worth import unchanged
+from barograph.place.adaptive.thrifty import Thrifty
+from barograph.place.adaptive.worth import unchanged
+from barograph.place.support.cluster_arrays import HAIR
 
 
 @dataclass(frozen=True)
 class Steady:
-    """The Placer. inside: places when something has to be placed, and improves when it may. settle_s: for so long after
-    a change a node may be asked for more than it has."""
+    """The Placer. inside: the placer that places and improves. settle_s: for that long after a change, a node may
+    be overcommitted."""
 
     inside: tuple[Placer, ...] = field(default=(Thrifty(),))
     settle_s: float = 30.0
@@ -40,13 +40,14 @@ class Steady:
                 return place(history, now, roomy, allotment)
             return PlaceDecision(now.placement)
         if present is Fit.CROWDED and self._settling(history, now, demand):
-            why = "left alone: a change is being made up for"
-            return PlaceDecision(now.placement, (), (Reason("cluster", why, {"settle_s": self.settle_s}),))
+            why = "kept: the backlog of the last change is still being cleared"
+            reason = Reason("cluster", ReasonCode.STILL_SETTLING, why, {"settle_s": self.settle_s})
+            return PlaceDecision(now.placement, (), (reason,))
         found = place(history, now, roomy, allotment)
         return found if not found.unplaced else place(history, now, demand, allotment)
 
     def _settling(self, history: Sequence[Cycle], now: Snapshot, demand: Demand) -> bool:
-        """Whether everything was changed a moment ago, and nothing is rescaled, which would need a place anyway."""
+        """Whether every topology was changed less than settle_s ago, and none is rescaled, which forces moves."""
         counts = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
         if any(counts[o.topology, o.operator] != o.parallelism for o in demand.operators):
             return False
@@ -55,7 +56,7 @@ class Steady:
 
 
 def with_reserve(demand: Demand) -> Demand:
-    """The demand as if each instance needed all that is reserved for it; the same demand where nothing is."""
+    """The demand as if each instance needed all that is reserved for it; the same demand if nothing is reserved."""
     if not any(o.reserved_pct for o in demand.operators):
         return demand
     operators = tuple(replace(o, shares_pct=o.reserved_pct) if o.reserved_pct else o for o in demand.operators)
@@ -63,7 +64,7 @@ def with_reserve(demand: Demand) -> Demand:
 
 
 class Fit(Enum):
-    """Whether the present placement fits a demand: it does; a node lacks CPU; an instance is not where it may be."""
+    """Whether the present placement fits a demand: yes; a node lacks CPU; an instance is where it may not be."""
 
     HOLDS = "holds"
     CROWDED = "crowded"

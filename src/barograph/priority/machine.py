@@ -1,11 +1,11 @@
 """The priority manager (Chakraborty) as a state machine: events in, the next state and instructions out, no I/O.
 
 A trigger turns on or off -> the topology's sources pause -> it is drained, no row in flight -> the new level is stored
--> the scheduler reschedules -> sources resume. One that never drains is resumed with its old level, and that is told.
-O, the overhead, is the time from trigger to resumed. Ours besides the thesis: a trigger that turned on stays on for a
-while before anything but its user turns it off, and nobody starves for ever.
+-> the scheduler reschedules -> sources resume. A topology that does not drain in time is resumed with its old level.
+O, the overhead, is the time from trigger to resumed. Not in the thesis: a trigger that turned on stays on for some
+time unless its user turns it off, and no topology stays without a node for ever.
 
-Times are seconds of a clock that goes on while we are down (wall time), so that what is stored keeps its meaning.
+Times are wall-clock seconds, so that a stored state is still valid after a restart.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from barograph.model.checks import BadInput, require_number, require_positive, r
 USER = "its user"
 
 
-class Phase(StrEnum):
+class PriorityPhase(StrEnum):
     """How far a topology is in the protocol."""
 
     STEADY = "steady"
@@ -28,8 +28,8 @@ class Phase(StrEnum):
     RESUMING = "resuming"
 
 
-class Do(StrEnum):
-    """What is to be done to a topology now. Each may be done twice without harm: it is, after a restart."""
+class InstructionKind(StrEnum):
+    """What is to be done to a topology now. Each is idempotent, because a restart repeats it."""
 
     PAUSE = "pause"
     RESCHEDULE = "reschedule"
@@ -37,17 +37,17 @@ class Do(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    do: Do
+class Instruction:
+    kind: InstructionKind
     topology: str
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """drain_s, reschedule_s: patience with each step. again_s: a resume that was not confirmed is ordered again.
+class PriorityLimits:
+    """drain_s, reschedule_s: timeout of each step. again_s: after which an unconfirmed resume is ordered again.
 
-    least_on_s: a trigger stays on for so long, unless its user turns it off. most_starve_s: the longest that a topology
-    may be without a node because of triggers; after it they are off for rest_s.
+    least_on_s: a trigger stays on for at least so long, unless its user turns it off. most_starve_s: the longest that a
+    topology may be without a node because of triggers; after that they are off for rest_s.
     """
 
     drain_s: float = 10.0
@@ -65,18 +65,18 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TopologyPriority:
     """A topology's priority. level: what holds. calm: its level when no trigger is on.
 
     asked_s: when the change that is under way was asked for; since_s: when its present phase began. goal: the level it
-    will have; old_calm, old_on: what is gone back to if it cannot. on, on_s: whether its trigger is on and since when.
-    high: its level while the trigger is on. starved_s: since when it has had no node; rest_until_s: no trigger but its
-    user's before.
+    will have; old_calm, old_on: restored if the change fails. on, on_s: whether its trigger is on, and since when.
+    high: its level while the trigger is on. starved_s: since when it has had no node; rest_until_s: until then only its
+    user may turn a trigger on.
     """
 
     calm: int = 2
     level: int = 2
-    phase: Phase = Phase.STEADY
+    phase: PriorityPhase = PriorityPhase.STEADY
     asked_s: float = 0.0
     since_s: float = 0.0
     goal: int = 2
@@ -98,55 +98,59 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """All of it: stored whole after every step, and gone on with after a restart."""
+class PriorityState:
+    """The priorities of all topologies: saved after every transition, and loaded after a restart."""
 
-    standings: Mapping[str, Standing] = field(default_factory=dict)
+    standings: Mapping[str, TopologyPriority] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "standings", MappingProxyType(dict(self.standings)))
 
-    def of(self, topology: str) -> Standing:
+    def of(self, topology: str) -> TopologyPriority:
         found = self.standings.get(topology)
         if found is None:
             raise BadInput(f"there is no topology {topology!r}; there are {', '.join(self.standings) or 'none'}")
         return found
 
-    def but(self, topology: str, standing: Standing) -> "State":
-        return State({**self.standings, topology: standing})
+    def but(self, topology: str, standing: TopologyPriority) -> "PriorityState":
+        return PriorityState({**self.standings, topology: standing})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What comes of an event: the state after it, orders, and what is worth telling, one sentence each."""
+class Transition:
+    """What follows from an event: the state after it, instructions, and messages for users, one sentence each."""
 
-    state: State
-    orders: tuple[Order, ...] = ()
+    state: PriorityState
+    instructions: tuple[Instruction, ...] = ()
     told: tuple[str, ...] = ()
 
 
-def known(state: State, levels: Mapping[str, int]) -> State:
-    """Topologies as the engine names them, with the levels they declare; who is gone is forgotten."""
-    return State({name: state.standings.get(name) or Standing(n, n, goal=n) for name, n in levels.items()})
+def known(state: PriorityState, levels: Mapping[str, int]) -> PriorityState:
+    """Topologies as the engine names them, with the levels they declare; those that are gone are dropped."""
+    return PriorityState(
+        {name: state.standings.get(name) or TopologyPriority(n, n, goal=n) for name, n in levels.items()}
+    )
 
 
-def set_level(state: State, topology: str, level: int, at_s: float) -> Step:
+def set_level(state: PriorityState, topology: str, level: int, at_s: float) -> Transition:
     """``priority set``: the level when no trigger is on. A trigger that is on is not touched by it."""
     require_whole("the level", level, 1)
     standing = replace(state.of(topology), calm=level)
     return _head_for(state, topology, standing, at_s)
 
 
-def trigger(state: State, topology: str, on: bool, at_s: float, limits: Limits, level: int = 1, by: str = USER) -> Step:
+def trigger(
+    state: PriorityState, topology: str, on: bool, at_s: float, limits: PriorityLimits, level: int = 1, by: str = USER
+) -> Transition:
     """The trigger of a topology turns on (its level is then ``level``) or off (its old level is restored)."""
     require_whole("the level", level, 1)
     standing = state.of(topology)
     if on == standing.on:
-        return Step(state)
+        return Transition(state)
     if by != USER and on and at_s < standing.rest_until_s:
-        return Step(state)
+        return Transition(state)
     if by != USER and not on and at_s - standing.on_s < limits.least_on_s:
-        return Step(state)
+        return Transition(state)
     said = f"{topology}: trigger {'on' if on else 'off'} by {by}"
     if on:
         standing = replace(standing, on_s=at_s, high=level)
@@ -154,106 +158,110 @@ def trigger(state: State, topology: str, on: bool, at_s: float, limits: Limits, 
     return replace(step, told=(said, *step.told))
 
 
-def drained(state: State, topology: str, at_s: float) -> Step:
+def drained(state: PriorityState, topology: str, at_s: float) -> Transition:
     """No row of the topology is in flight any more."""
     standing = state.of(topology)
-    if standing.phase is not Phase.DRAINING:
-        return Step(state)
-    standing = replace(standing, level=standing.goal, phase=Phase.RESCHEDULING, since_s=at_s)
-    return Step(state.but(topology, standing), (Order(Do.RESCHEDULE, topology),))
+    if standing.phase is not PriorityPhase.DRAINING:
+        return Transition(state)
+    standing = replace(standing, level=standing.goal, phase=PriorityPhase.RESCHEDULING, since_s=at_s)
+    return Transition(state.but(topology, standing), (Instruction(InstructionKind.RESCHEDULE, topology),))
 
 
-def rescheduled(state: State, topology: str, at_s: float) -> Step:
+def rescheduled(state: PriorityState, topology: str, at_s: float) -> Transition:
     standing = state.of(topology)
-    if standing.phase is not Phase.RESCHEDULING:
-        return Step(state)
-    return Step(state.but(topology, _resuming(standing, at_s)), (Order(Do.RESUME, topology),))
+    if standing.phase is not PriorityPhase.RESCHEDULING:
+        return Transition(state)
+    return Transition(state.but(topology, _resuming(standing, at_s)), (Instruction(InstructionKind.RESUME, topology),))
 
 
-def resumed(state: State, topology: str, at_s: float) -> Step:
+def resumed(state: PriorityState, topology: str, at_s: float) -> Transition:
     """Rows flow again."""
     standing = state.of(topology)
-    if standing.phase is not Phase.RESUMING:
-        return Step(state)
+    if standing.phase is not PriorityPhase.RESUMING:
+        return Transition(state)
     told = f"{topology}: level {standing.level}, resumed {at_s - standing.asked_s:.2f} s after it was asked for"
-    standing = replace(standing, phase=Phase.STEADY, since_s=at_s)
-    # What was asked for while this change was under way comes now.
+    standing = replace(standing, phase=PriorityPhase.STEADY, since_s=at_s)
+    # What was asked for while this change was under way starts now.
     step = _head_for(state.but(topology, standing), topology, standing, at_s)
     return replace(step, told=(told, *step.told))
 
 
-def tick(state: State, at_s: float, limits: Limits, starved: Iterable[str] = ()) -> Step:
-    """Time passes: patience ends, and so does starving."""
-    orders: list[Order] = []
+def tick(state: PriorityState, at_s: float, limits: PriorityLimits, starved: Iterable[str] = ()) -> Transition:
+    """Time passes: steps that take too long are given up, and starvation ends triggers."""
+    instructions: list[Instruction] = []
     told: list[str] = []
     for name, standing in state.standings.items():
         late_s = at_s - standing.since_s
-        if standing.phase is Phase.DRAINING and late_s >= limits.drain_s:
+        if standing.phase is PriorityPhase.DRAINING and late_s >= limits.drain_s:
             back = replace(standing, goal=standing.level)
-            if standing.wanted == standing.goal:  # else something was asked for since, and that is what is wanted
+            if standing.wanted == standing.goal:  # else another level was asked for since, and that one is wanted
                 back = replace(back, calm=standing.old_calm, on=standing.old_on)
-                # What holds is what is wanted from here on, or it would try again for ever.
+                # From now on the present level is the wanted one; else the same change would start again.
                 back = back if back.wanted == back.level else _as_it_is(back)
             state = state.but(name, _resuming(back, at_s))
-            orders.append(Order(Do.RESUME, name))
+            instructions.append(Instruction(InstructionKind.RESUME, name))
             told.append(f"{name}: not drained within {limits.drain_s:g} s; resumed with its old level {standing.level}")
-        elif standing.phase is Phase.RESCHEDULING and late_s >= limits.reschedule_s:
+        elif standing.phase is PriorityPhase.RESCHEDULING and late_s >= limits.reschedule_s:
             state = state.but(name, _resuming(standing, at_s))
-            orders.append(Order(Do.RESUME, name))
+            instructions.append(Instruction(InstructionKind.RESUME, name))
             told.append(f"{name}: not rescheduled within {limits.reschedule_s:g} s; resumed where it is")
-        elif standing.phase is Phase.RESUMING and late_s >= limits.again_s:
+        elif standing.phase is PriorityPhase.RESUMING and late_s >= limits.again_s:
             state = state.but(name, replace(standing, since_s=at_s))
-            orders.append(Order(Do.RESUME, name))
-    state = _hungry(state, at_s, set(starved))
+            instructions.append(Instruction(InstructionKind.RESUME, name))
+    state = _with_starvation(state, at_s, set(starved))
     too_long = [n for n, s in state.standings.items() if s.starved_s is not None and at_s - s.starved_s >= limits.most_starve_s]  # noqa: E501  # fmt: skip
     for name in [n for n, s in state.standings.items() if s.on and too_long]:
         standing = replace(state.of(name), rest_until_s=at_s + limits.rest_s)
-        # A trigger is never too fresh to end somebody's starving.
+        # Ending starvation overrides the least time that a trigger stays on.
         eager = replace(limits, least_on_s=0.0)
-        by = f"the starving of {', '.join(too_long)}"
+        by = f"starvation of {', '.join(too_long)}"
         step = trigger(state.but(name, standing), name, False, at_s, eager, by=by)
-        state, orders, told = step.state, [*orders, *step.orders], [*told, *step.told]
-    return Step(state, tuple(orders), tuple(told))
+        state, instructions, told = step.state, [*instructions, *step.instructions], [*told, *step.told]
+    return Transition(state, tuple(instructions), tuple(told))
 
 
-def recovered(state: State, at_s: float) -> Step:
-    """After a restart: the step that each was in is ordered again, and its patience begins anew."""
-    again = {Phase.DRAINING: Do.PAUSE, Phase.RESCHEDULING: Do.RESCHEDULE, Phase.RESUMING: Do.RESUME}
-    orders = tuple(Order(again[s.phase], n) for n, s in state.standings.items() if s.phase in again)
+def recovered(state: PriorityState, at_s: float) -> Transition:
+    """After a restart: the present step of each topology is ordered again, and its timeout begins anew."""
+    again = {
+        PriorityPhase.DRAINING: InstructionKind.PAUSE,
+        PriorityPhase.RESCHEDULING: InstructionKind.RESCHEDULE,
+        PriorityPhase.RESUMING: InstructionKind.RESUME,
+    }
+    instructions = tuple(Instruction(again[s.phase], n) for n, s in state.standings.items() if s.phase in again)
     moved = {n: replace(s, since_s=at_s) if s.phase in again else s for n, s in state.standings.items()}
-    return Step(State(moved), orders)
+    return Transition(PriorityState(moved), instructions)
 
 
-def with_levels(now: Snapshot, state: State) -> Snapshot:
-    """What an engine saw, with the levels that hold."""
+def with_levels(now: Snapshot, state: PriorityState) -> Snapshot:
+    """The snapshot, with the levels that hold now."""
     levels = {name: s.level for name, s in state.standings.items()}
     topologies = tuple(replace(t, level=levels.get(t.name, t.level)) for t in now.topologies)
     return now if topologies == now.topologies else replace(now, topologies=topologies)
 
 
-def _head_for(state: State, topology: str, standing: Standing, at_s: float) -> Step:
+def _head_for(state: PriorityState, topology: str, standing: TopologyPriority, at_s: float) -> Transition:
     """Start the protocol for the level that is wanted, unless a change is under way or nothing is to change."""
-    if standing.phase is not Phase.STEADY or standing.wanted == standing.level:
-        return Step(state.but(topology, standing))
+    if standing.phase is not PriorityPhase.STEADY or standing.wanted == standing.level:
+        return Transition(state.but(topology, standing))
     old = state.of(topology)
-    standing = replace(standing, goal=standing.wanted, phase=Phase.DRAINING, asked_s=at_s, since_s=at_s)
+    standing = replace(standing, goal=standing.wanted, phase=PriorityPhase.DRAINING, asked_s=at_s, since_s=at_s)
     standing = replace(standing, old_calm=old.calm, old_on=old.on)
-    return Step(state.but(topology, standing), (Order(Do.PAUSE, topology),))
+    return Transition(state.but(topology, standing), (Instruction(InstructionKind.PAUSE, topology),))
 
 
-def _as_it_is(standing: Standing) -> Standing:
-    """Wanting the level that holds: by its trigger if that is the trigger's level, else without one."""
+def _as_it_is(standing: TopologyPriority) -> TopologyPriority:
+    """The present level as the wanted one: with the trigger on if it is the trigger's level, else off."""
     if standing.high == standing.level != standing.calm:
         return replace(standing, on=True)
     return replace(standing, on=False, calm=standing.level)
 
 
-def _resuming(standing: Standing, at_s: float) -> Standing:
-    return replace(standing, phase=Phase.RESUMING, since_s=at_s)
+def _resuming(standing: TopologyPriority, at_s: float) -> TopologyPriority:
+    return replace(standing, phase=PriorityPhase.RESUMING, since_s=at_s)
 
 
-def _hungry(state: State, at_s: float, starved: set[str]) -> State:
-    return State(
+def _with_starvation(state: PriorityState, at_s: float, starved: set[str]) -> PriorityState:
+    return PriorityState(
         {
             name: replace(s, starved_s=(at_s if s.starved_s is None else s.starved_s) if name in starved else None)
             for name, s in state.standings.items()

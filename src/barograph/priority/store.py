@@ -6,10 +6,10 @@ from pathlib import Path
 
 from barograph.model import BadInput
 from barograph.model.codec import from_json, to_json
-from barograph.priority.machine import State
+from barograph.priority.machine import PriorityState
 
 
-def save(path: Path, state: State) -> None:
+def save(path: Path, state: PriorityState) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("w", encoding="utf-8") as file:
         json.dump(to_json(state), file)
@@ -18,15 +18,15 @@ def save(path: Path, state: State) -> None:
     temporary.replace(path)
 
 
-def load(path: Path) -> State:
-    """What was saved; an empty state where nothing was. A file that makes no sense is refused, not overwritten."""
+def load(path: Path) -> PriorityState:
+    """What was saved; an empty state where nothing was. A file that is not valid is refused, not overwritten."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return State()
+        return PriorityState()
     except OSError as error:
         raise BadInput(f"the priorities {str(path)!r} cannot be read: {error.strerror}") from None
     try:
-        return from_json(State, json.loads(text))
+        return from_json(PriorityState, json.loads(text))
     except ValueError as error:
-        raise BadInput(f"the priorities {str(path)!r} make no sense: {error}") from None
+        raise BadInput(f"the priorities {str(path)!r} are not valid: {error}") from None

@@ -1,6 +1,6 @@
-"""Built-in triggers: what must be seen for a topology to want a higher level, and to want it no more. Pure.
+"""Built-in triggers: when a topology should get a higher level, and when it no longer should. Pure.
 
-Each has hysteresis: it turns off at less than it turned on at, and only after a while. A third trigger is a call from
+Each has hysteresis: it turns off at a lower value than it turned on at. A third trigger is a call from
 the user's own code, which needs no rule.
 """
 
@@ -42,7 +42,7 @@ class RateTrigger:
 
 @dataclass(frozen=True, slots=True)
 class RawEventTrigger:
-    """A raw event: so large a share of a batch's rows is above a value. Off once it is below off_share."""
+    """A raw event: at least ``share`` of a batch's rows are above a value. Off once fewer than off_share are."""
 
     above: float
     share: float = 0.8

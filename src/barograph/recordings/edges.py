@@ -1,8 +1,8 @@
-"""The inputs of a topology's components -> its edges, with what a recording says of groupings that Spark does not have.
+"""The inputs of a topology's components -> its edges, with notes on groupings that Spark does not have.
 
-Storm has more groupings than Spark has forms. For planning, what counts is how rows spread over the receiving
+Storm has groupings that Spark does not have. For planning, what counts is how rows spread over the receiving
 instances: local-or-shuffle and unnamed ones spread evenly, partial-key goes by key, and a custom one is unknown, for
-which an even spread is the least wrong guess. To run such a topology on Spark, its grouping must be chosen anew.
+which an even spread is the least wrong guess. To run such a topology on Spark, another grouping must be chosen.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from barograph.model import Edge, Grouping
 from barograph.model.checks import require
-from barograph.recordings.fields import Fields
+from barograph.recordings.fields import ObjectFields
 from barograph.recordings.notes import Notes
 
 INPUT = "from grouping feedback rows_per_s"
@@ -27,7 +27,7 @@ class Edges:
     streams: dict[tuple[str, str, Grouping], int] = field(default_factory=dict)
 
 
-def read_edges(name: str, components: Iterable[Fields], idle: Iterable[str], notes: Notes) -> Edges:
+def read_edges(name: str, components: Iterable[ObjectFields], idle: Iterable[str], notes: Notes) -> Edges:
     """idle: operators without instances; their edges are left out."""
     components, idle = list(components), set(idle)
     known = {c.name("name") for c in components}
@@ -38,7 +38,7 @@ def read_edges(name: str, components: Iterable[Fields], idle: Iterable[str], not
     for component in components:
         target = component.name("name")
         for k, row in enumerate(component.rows("inputs")):
-            given = Fields(row, f"{component.here}: input {k}", INPUT, notes)
+            given = ObjectFields(row, f"{component.here}: input {k}", INPUT, notes)
             source = given.name("from")
             rate, feedback = given.number("rows_per_s", 0.0), given.flag("feedback")
             if source not in known and notes.lenient:
@@ -67,8 +67,8 @@ def read_edges(name: str, components: Iterable[Fields], idle: Iterable[str], not
     return edges
 
 
-def _grouping(given: Fields, lenient: bool) -> tuple[Grouping, str]:
-    """How the rows of an input are taken to spread, and the liberty that lies in it, empty where there is none."""
+def _grouping(given: ObjectFields, lenient: bool) -> tuple[Grouping, str]:
+    """How the rows of an input are assumed to spread, and a note on the assumption, empty where there is none."""
     if lenient and not given.has("grouping"):
         return Grouping.SHUFFLE, "a grouping that is not given counts as shuffle"
     if not lenient:
@@ -90,7 +90,7 @@ def _grouping(given: Fields, lenient: bool) -> tuple[Grouping, str]:
 
 
 def _squeezed(text: str) -> str:
-    """localOrShuffle, LOCAL_OR_SHUFFLE and local-or-shuffle are one."""
+    """localOrShuffle, LOCAL_OR_SHUFFLE and local-or-shuffle are the same."""
     return text.lower().replace("_", "").replace("-", "")
 
 

@@ -22,7 +22,7 @@ def parse(text: str, where: str) -> object:
         found: object = json.loads(text, object_pairs_hook=unique)
     except BadInput:
         raise
-    except ValueError as error:  # the parser's own complaint, or a number of thousands of digits
+    except ValueError as error:  # an error of the parser, or a number of thousands of digits
         raise BadInput(f"{where} is not JSON: {error}") from None
     except RecursionError:
         raise BadInput(f"{where} is nested too deeply to be read") from None
@@ -30,8 +30,8 @@ def parse(text: str, where: str) -> object:
     return found
 
 
-class Fields:
-    """An object of the file. ``here`` names it in every complaint. An unknown key is refused, or noted if lenient."""
+class ObjectFields:
+    """An object of the file. ``here`` names it in every error. An unknown key is refused, or noted if lenient."""
 
     def __init__(self, value: object, here: str, known: str, notes: Notes) -> None:
         require(isinstance(value, dict), f"{here} must be an object, not {value!r}")

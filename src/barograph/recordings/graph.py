@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from barograph.model import BadInput, Edge, Grouping, Operator, Topology
 from barograph.model.checks import require, require_unique
 from barograph.recordings.edges import Edges, read_edges
-from barograph.recordings.fields import Fields
+from barograph.recordings.fields import ObjectFields
 from barograph.recordings.notes import Notes
 
 TOPOLOGY = "name priority level max_heap_mb workers isolate_nodes desired_nodes minimum_nodes components"
@@ -16,7 +16,7 @@ ONE_CORE_PCT = 100.0
 
 @dataclass(frozen=True)
 class RecordedTopology:
-    """topology is None where nothing of it can run, so that it is skipped; its name is taken all the same."""
+    """topology is None where nothing of it can run, so that it is skipped; its name still counts as used."""
 
     name: str
     priority: int
@@ -26,12 +26,12 @@ class RecordedTopology:
 
 
 def read_topology(row: object, notes: Notes) -> RecordedTopology:
-    fields = Fields(row, "a topology", TOPOLOGY, notes)
+    fields = ObjectFields(row, "a topology", TOPOLOGY, notes)
     name = fields.name("name")
     fields.here = here = f"topology {name}"
     priority = fields.whole("priority", default=0)
     rows = enumerate(fields.rows("components"))
-    components = [Fields(c, f"{here}: component {k}", COMPONENT, notes) for k, c in rows]
+    components = [ObjectFields(c, f"{here}: component {k}", COMPONENT, notes) for k, c in rows]
     for component in components:
         component.here = f"{here}: operator {component.name('name')}"
     require_unique(f"{here}: components", (c.name("name") for c in components))
@@ -49,7 +49,7 @@ def read_topology(row: object, notes: Notes) -> RecordedTopology:
     return RecordedTopology(name, priority, _topology(fields, operators, edges, notes), edges.rows_per_s, edges.streams)
 
 
-def _topology(fields: Fields, operators: tuple[Operator, ...], edges: Edges, notes: Notes) -> Topology:
+def _topology(fields: ObjectFields, operators: tuple[Operator, ...], edges: Edges, notes: Notes) -> Topology:
     name = fields.name("name")
     memory_mb = sum(o.parallelism * (o.memory_mb or 0.0) for o in operators)
     heap_mb = _heap_mb(fields, operators, notes)
@@ -67,7 +67,7 @@ def _topology(fields: Fields, operators: tuple[Operator, ...], edges: Edges, not
     )
 
 
-def _heap_mb(fields: Fields, operators: tuple[Operator, ...], notes: Notes) -> float | None:
+def _heap_mb(fields: ObjectFields, operators: tuple[Operator, ...], notes: Notes) -> float | None:
     """The most a worker may hold. A limit that the largest instance breaks by itself cannot have been kept."""
     if not fields.has("max_heap_mb"):
         return None
@@ -82,7 +82,7 @@ def _heap_mb(fields: Fields, operators: tuple[Operator, ...], notes: Notes) -> f
     return needed_mb
 
 
-def _operator(component: Fields, edges: Iterable[Edge], notes: Notes) -> Operator:
+def _operator(component: ObjectFields, edges: Iterable[Edge], notes: Notes) -> Operator:
     name = component.name("name")
     into = [e for e in edges if e.target == name]
     cpu_pct = component.number("cpu") if component.has("cpu") else None

@@ -1,8 +1,8 @@
 """A file of clusters -> values. It reads; it makes no rates and no decisions.
 
-A file with an ``origin`` is a recording of a cluster that ran: it is read leniently, and each liberty taken is a note.
-Only what has no sense at all is refused: wrong types, negative numbers, names given twice, a cluster without content.
-A file without an origin was written by its user, and what cannot be is refused with the sentence that names it.
+A file with an ``origin`` is a recording of a cluster that ran: it is read leniently, and each assumption is a note.
+Only impossible input is refused: wrong types, negative numbers, names given twice, a cluster without content.
+A file without an origin was written by its user and is read strictly: every error is refused with one sentence.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pathlib import Path
 from barograph.model import BadInput, Grouping, Instance, Node, Placement, Slot, Topology
 from barograph.model.bounds import MOST_INSTANCES, MOST_NODES, MOST_SLOTS, require_few_nodes
 from barograph.model.checks import require, require_at_most, require_unique
-from barograph.recordings.fields import Fields, parse
+from barograph.recordings.fields import ObjectFields, parse
 from barograph.recordings.graph import read_topology
 from barograph.recordings.notes import Notes, some
 
@@ -50,12 +50,14 @@ def read(file: Path | None, name: str) -> Recording:
     text = shipped() if file is None else _text(file)
     whole = parse(text, where)
     notes = Notes(_is_recorded(whole))
-    clusters = Fields(whole, where, "origin clusters", notes).values.get("clusters")
+    clusters = ObjectFields(whole, where, "origin clusters", notes).values.get("clusters")
     if not isinstance(clusters, dict):
         raise BadInput(f"{where} has no clusters")
     require(name in clusters, f"{where} has no cluster {name!r}; it has {', '.join(clusters) or 'none'}")
     notes.lenient = notes.lenient or _is_recorded(clusters[name])
-    return _cluster(name, Fields(clusters[name], f"cluster {name}", "origin nodes topologies placement", notes), notes)
+    return _cluster(
+        name, ObjectFields(clusters[name], f"cluster {name}", "origin nodes topologies placement", notes), notes
+    )
 
 
 def _text(file: Path) -> str:
@@ -67,7 +69,7 @@ def _text(file: Path) -> str:
 
 def names(file: Path) -> tuple[str, ...]:
     """The clusters that a file has."""
-    clusters = Fields(parse(_text(file), str(file)), str(file), "origin clusters", Notes(lenient=True)).values
+    clusters = ObjectFields(parse(_text(file), str(file)), str(file), "origin clusters", Notes(lenient=True)).values
     found = clusters.get("clusters")
     return tuple(found) if isinstance(found, dict) else ()
 
@@ -76,7 +78,7 @@ def _is_recorded(value: object) -> bool:
     return isinstance(value, dict) and value.get("origin") is not None
 
 
-def _cluster(name: str, cluster: Fields, notes: Notes) -> Recording:
+def _cluster(name: str, cluster: ObjectFields, notes: Notes) -> Recording:
     nodes = _nodes(cluster, notes)
     require(len(nodes) > 0, f"{cluster.here} has no nodes")
     rows = [read_topology(row, notes) for row in cluster.rows("topologies")]
@@ -102,8 +104,10 @@ def _cluster(name: str, cluster: Fields, notes: Notes) -> Recording:
     return Recording(name, tuple(nodes), topologies, flows, streams, placed, notes.sentences())
 
 
-def _nodes(cluster: Fields, notes: Notes) -> list[Node]:
-    groups = [Fields(row, f"{cluster.here}: node {k}", NODE, notes) for k, row in enumerate(cluster.rows("nodes"))]
+def _nodes(cluster: ObjectFields, notes: Notes) -> list[Node]:
+    groups = [
+        ObjectFields(row, f"{cluster.here}: node {k}", NODE, notes) for k, row in enumerate(cluster.rows("nodes"))
+    ]
     counts = [1 if g.has("id") else g.whole("count", 1, default=1) for g in groups]
     slots = sum(g.whole("slots", 1) * count for g, count in zip(groups, counts, strict=True))
     require_at_most(f"{cluster.here}: the number of nodes", sum(counts), MOST_NODES)
@@ -130,7 +134,7 @@ def _nodes(cluster: Fields, notes: Notes) -> list[Node]:
     return found
 
 
-def _placement(cluster: Fields, nodes: list[Node], topologies: tuple[Topology, ...], notes: Notes) -> Placement:
+def _placement(cluster: ObjectFields, nodes: list[Node], topologies: tuple[Topology, ...], notes: Notes) -> Placement:
     """What runs now. A node that is gone took its instances with it, which is a note and no error."""
     slots = {n.name: n.slots for n in nodes}
     known = {t.name: {o.name: o.parallelism for o in t.operators} for t in topologies}
@@ -138,7 +142,7 @@ def _placement(cluster: Fields, nodes: list[Node], topologies: tuple[Topology, .
     lost: list[str] = []
     strays: list[str] = []
     for k, row in enumerate(cluster.rows("placement")):
-        entry = Fields(row, f"{cluster.here}: placement {k}", PLACE, notes)
+        entry = ObjectFields(row, f"{cluster.here}: placement {k}", PLACE, notes)
         instance = Instance(entry.name("topology"), entry.name("operator"), entry.whole("index"))
         slot = Slot(entry.name("node"), entry.whole("slot"))
         if instance.index >= known.get(instance.topology, {}).get(instance.operator, 0):

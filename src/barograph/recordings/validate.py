@@ -1,6 +1,6 @@
-"""Whether a placement of a recorded cluster keeps its policy's own rules. It counts anew from the recording itself.
+"""Whether a placement of a recorded cluster keeps its policy's own rules. It counts again from the recording.
 
-It shares no code with the placers, so that a mistake of theirs cannot hide here.
+It shares no code with the placers, so that it finds their mistakes.
 """
 
 import math
@@ -16,9 +16,9 @@ HAIR = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a policy promises beyond what holds for all (one place each, slots that are, one topology a slot, seats).
+    """Rules of a policy beyond those of all: one place an instance, existing slots, one topology a slot, enough seats.
 
-    alpha: M(alpha) instances a worker and exactly min(W, E) workers. gamma: T-Storm's bound a node.
+    alpha: at most M(alpha) instances per worker, and exactly min(W, E) workers. gamma: T-Storm's bound per node.
     nodes: topology -> the nodes it may use, where it may not use all.
     """
 
@@ -74,7 +74,7 @@ def _asks(recording: Recording) -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def loads(recording: Recording, placed: Placement) -> dict[str, tuple[float, float]]:
-    """Node -> CPU and memory that its instances ask for; nodes with nobody on them are left out."""
+    """Node -> CPU and memory that its instances ask for; nodes without instances are left out."""
     asks = _asks(recording)
     cpu: dict[str, float] = defaultdict(float)
     memory: dict[str, float] = defaultdict(float)

@@ -1,7 +1,7 @@
 """A recording as a Snapshot and a Demand: what a policy sees when it plans the cluster.
 
-Recordings hold no rates. ``synthetic`` makes some up, the same for the same seed: each source instance emits 100
-rows/s, every operator passes on what it gets, and groupings deal rows as they do. Even edges stay broadcast views.
+Recordings hold no rates. ``synthetic`` generates some, the same for the same seed: each source instance emits 100
+rows/s, every operator passes on what it gets, and rows are spread by the groupings. Even edges stay broadcast views.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def zipf(count: int, rng: np.random.Generator) -> Matrix:
 
 
 def dealt(grouping: Grouping, out: Matrix, targets: int, rng: np.random.Generator) -> Matrix:
-    """rows[i, j] when instance i sends ``out[i]`` rows a second to an operator of so many instances."""
+    """rows[i, j] when instance i sends ``out[i]`` rows a second to an operator of ``targets`` instances."""
     n = len(out)
     even = n > 0 and bool((out == out[0]).all())
     if grouping in (Grouping.SHUFFLE, Grouping.ALL):
@@ -65,7 +65,7 @@ def dealt(grouping: Grouping, out: Matrix, targets: int, rng: np.random.Generato
 
 
 def _traffic(recording: Recording, topology: Topology, seed: list[int]) -> list[EdgeTraffic]:
-    """Synthetic rates. Feedback edges carry rows but add to nobody's rate, or a loop would never settle."""
+    """Synthetic rates. Feedback edges carry rows but add to no operator's rate, or a loop would never settle."""
     rng = np.random.default_rng(seed)
     counts = {o.name: o.parallelism for o in topology.operators}
     got: dict[str, Matrix] = {name: np.zeros(count) for name, count in counts.items()}
@@ -86,7 +86,7 @@ def _traffic(recording: Recording, topology: Topology, seed: list[int]) -> list[
 
 
 def _given(recording: Recording, topology: Topology, seed: int) -> list[EdgeTraffic]:
-    """What the file says flows over each edge, dealt over the instances by the edge's grouping."""
+    """What the file says flows over each edge, spread over the instances by the edge's grouping."""
     rng = np.random.default_rng(seed)
     counts = {o.name: o.parallelism for o in topology.operators}
     found = []

@@ -1,6 +1,6 @@
-"""Scale: from the forecast to instances per operator and CPU per instance. One file per scaler."""
+"""Scale: from the forecast, how many instances each operator gets and how much CPU. One file per scaler."""
 
-from barograph.scale.adaptive import Adaptive
+from barograph.scale.adaptive.scaler import Adaptive
 from barograph.scale.cpu_share import CpuShare
 from barograph.scale.fixed import Fixed, equal_in_total, mean_used, peak_used
 from barograph.scale.measured import Measured

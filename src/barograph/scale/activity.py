@@ -1,6 +1,6 @@
-"""Local and global activity levels: the arithmetic of AUTOSCALE (Kombi et al.), free of any history.
+"""Local and global activity levels: the arithmetic of AUTOSCALE (Kombi et al.), without history.
 
-LAL = EstimInput / EstimCapacity of an operator by itself; GAL = the same after the outputs of critical parents were
+LAL = EstimInput / EstimCapacity of an operator by itself; GAL = the same with the outputs of critical parents
 taken into account. low <= theta_min < medium <= theta_max < high <= 1 < critical.
 """
 
@@ -18,7 +18,9 @@ class Activity(StrEnum):
     CRITICAL = "critical"
 
 
-class Change(StrEnum):
+class ScaleDirection(StrEnum):
+    """Fewer instances, as many, or more."""
+
     IN = "in"
     NONE = "none"
     OUT = "out"
@@ -37,13 +39,13 @@ class Thresholds:
         return Activity.HIGH if level <= 1 else Activity.CRITICAL
 
 
-def decision(activity: Activity, rising: bool) -> Change:
-    """The decision matrix. Low but rising waits, high but not rising waits, critical always grows."""
+def decision(activity: Activity, rising: bool) -> ScaleDirection:
+    """The decision matrix. Low but rising: no change; high but not rising: no change; critical: always out."""
     if activity is Activity.LOW:
-        return Change.NONE if rising else Change.IN
+        return ScaleDirection.NONE if rising else ScaleDirection.IN
     if activity is Activity.HIGH:
-        return Change.OUT if rising else Change.NONE
-    return Change.OUT if activity is Activity.CRITICAL else Change.NONE
+        return ScaleDirection.OUT if rising else ScaleDirection.NONE
+    return ScaleDirection.OUT if activity is Activity.CRITICAL else ScaleDirection.NONE
 
 
 def new_degree(
@@ -57,11 +59,11 @@ def new_degree(
 ) -> int:
     """The degree after the decision: one more where activity is high, else ceil(degree * GAL), within its bounds.
 
-    aim_at_theta_max is ours: ceil(degree * GAL / theta_max), so that an operator is not sized for 100 % load, which is
-    at once "high" again.
+    aim_at_theta_max is not in the paper: ceil(degree * GAL / theta_max), so that an operator is not sized for 100 %
+    load, which would be "high" again at once.
     """
     activity = thresholds.activity(gal)
-    if decision(activity, rising) is Change.NONE:
+    if decision(activity, rising) is ScaleDirection.NONE:
         return degree
     if activity is Activity.HIGH:
         wanted = degree + 1
@@ -76,7 +78,7 @@ def new_degree(
 
 def capacity_drift(per_instance: list[float], degree: int, bound: float = 0.2) -> float:
     """eps, the recent drift of an operator's capacity in rows per window: the least-squares slope of capacity per
-    instance over the last windows (oldest first) x degree, at most ``bound`` of the present capacity either way.
+    instance over the last windows (oldest first) x degree, at most ``bound`` of the present capacity, up or down.
 
     The paper's covariance has the wrong unit and no sign, hence the slope. 0 with fewer than three windows.
     """

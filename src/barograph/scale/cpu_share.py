@@ -10,7 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, mean_of_ratios
+from barograph.model import (
+    Cycle,
+    Demand,
+    Forecast,
+    Frame,
+    Operator,
+    OperatorDemand,
+    Reason,
+    ReasonCode,
+    Snapshot,
+    mean_of_ratios,
+)
 from barograph.scale.protocol import bounded, ceil, demanded_before, instance_limit_pct
 from barograph.scale.smooth import allotted, hold
 
@@ -18,7 +29,7 @@ from barograph.scale.smooth import allotted, hold
 @dataclass(frozen=True)
 class CpuShare:
     """theta_pct: granularity, in per cent of a core. phi: cycles behind kappa. at_maximum: whether operators run at
-    their maximum number of instances (else as many as they have)."""
+    their maximum number of instances (else at the present number)."""
 
     theta_pct: float = 20.0
     phi: int = 5
@@ -45,13 +56,14 @@ class CpuShare:
         held_before = before.held_pct[0] if before is not None and len(before.held_pct) == instances else None
         if np.isfinite(cost_s):
             r_pct = 100.0 * psi * cost_s / (instances * now.cycle_s)
-        else:  # it never executed a row: nothing to reckon with, so what was held stays
+        else:  # it never executed a row: its cost is unknown, so the held value stays
             r_pct, cost_s = held_before or 0.0, 0.0
         held_pct = hold(r_pct, held_before, self.theta_pct)
         share_pct = allotted(held_pct, self.theta_pct, instance_limit_pct(now))
         wanted = max(instances, ceil(instances * r_pct / instance_limit_pct(now)))
-        why = "psi * kappa per instance, smoothed"
+        code, why = ReasonCode.SHARE_FORECAST, "psi * kappa per instance, smoothed"
         if wanted > instances:
+            code = ReasonCode.INSTANCES_SHORT
             why += f"; an instance would need more than it can use: {wanted} instances are needed"
         numbers = {"psi_rows": psi, "kappa_s": cost_s, "r_pct": r_pct, "held_pct": held_pct, "share_pct": share_pct}
         return OperatorDemand(
@@ -61,5 +73,5 @@ class CpuShare:
             (share_pct,) * instances,
             (held_pct,) * instances,
             wanted,
-            Reason(f"{topology}/{operator.name}", why, numbers),
+            Reason(f"{topology}/{operator.name}", code, why, numbers),
         )

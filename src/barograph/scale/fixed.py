@@ -1,4 +1,4 @@
-"""Shares fixed for the whole run: given, or taken from another run (its mean, its peak, or what it was allotted).
+"""Shares fixed for the whole run: given, or taken from another run (its mean, its peak, or its total allotment).
 
 Liu et al. compare with such declarations: a given per cent of a core for every instance; *avg* and *max*, the mean and
 maximum demand per operator of an unconstrained run; and *equal*, each operator's share so that its total over the run
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
-from barograph.model import Cycle, Demand, Forecast, OperatorDemand, Reason, Snapshot
+from barograph.model import Cycle, Demand, Forecast, OperatorDemand, Reason, ReasonCode, Snapshot
 from barograph.model.checks import require_number
 from barograph.scale.protocol import instance_limit_pct
 
@@ -20,11 +20,11 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Fixed:
-    """shares_pct: of one instance, by (topology, operator). every_pct: of all that are not in it.
+    """shares_pct: of one instance, by (topology, operator). every_pct: of all operators not in it.
 
     Where neither is given the user's declaration counts (``Operator.cpu_pct``), and where there is none,
-    undeclared_pct, or if that is None all that one instance can use. least_pct: what every instance gets at least.
-    enforced: whether the shares are limits, or only what placers reckon with, as under R-Storm.
+    undeclared_pct, or if that is None all that one instance can use. least_pct: the minimum for every instance.
+    enforced: whether the shares are limits, or only used by placers, as in R-Storm.
     """
 
     shares_pct: Mapping[Key, float] = field(default_factory=dict)
@@ -50,7 +50,8 @@ class Fixed:
                 share = min(max(undeclared if declared is None else declared, self.least_pct), limit)
                 why = "fixed for the run" if declared is not None else "nothing was given or declared"
                 count = operator.parallelism
-                reason = Reason(f"{topology.name}/{operator.name}", why, {"share_pct": share})
+                code = ReasonCode.SHARE_FIXED if declared is not None else ReasonCode.SHARE_UNDECLARED
+                reason = Reason(f"{topology.name}/{operator.name}", code, why, {"share_pct": share})
                 held = (share,) * count
                 found.append(OperatorDemand(topology.name, operator.name, count, held, held, count, reason))
         return Demand(tuple(found), self.enforced)
@@ -78,8 +79,8 @@ def equal_in_total(run: Sequence[Cycle]) -> dict[Key, float]:
 
 
 def _held_s(run: Sequence[Cycle]) -> list[float]:
-    """How long each cycle's decision held: until the next one. The last is taken when the run ends, so it holds for
-    nothing, unless it is the only one."""
+    """How long each cycle's decision was in force: until the next one. The last is made when the run ends, so it counts
+    for 0 s, unless it is the only one."""
     decided_s = [cycle.snapshot.at_s for cycle in run]
     return [b - a for a, b in pairwise(decided_s)] + [run[-1].snapshot.cycle_s if len(run) == 1 else 0.0]
 

@@ -1,6 +1,7 @@
-"""What schedulers without a say in CPU reckon with: as many instances as there are, each with what it was seen to use.
+"""For schedulers that do not control CPU: the present number of instances, each with its measured CPU use.
 
-Nothing is enforced. A declared share, where a scheduler works by declarations, goes before what was measured.
+Nothing is enforced. For schedulers that work with declarations, a declared share takes precedence over the measured
+use.
 """
 
 from collections.abc import Sequence
@@ -9,14 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Demand, Forecast, Operator, OperatorDemand, Reason, Snapshot
+from barograph.model import Cycle, Demand, Forecast, Operator, OperatorDemand, Reason, ReasonCode, Snapshot
 from barograph.scale.protocol import instance_limit_pct
 
 
 def used_pct(
     history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, cycles: int
 ) -> NDArray[np.float64]:
-    """CPU each present instance used, mean over the last cycles in which there were as many of them."""
+    """CPU each present instance used, mean over the last cycles with the present number of instances."""
     total, seconds = np.zeros(operator.parallelism), 0.0
     for snapshot in (*(c.snapshot for c in history[-(cycles - 1) :] if cycles > 1), now):
         rows = snapshot.metrics.rows_of_operator.get((topology, operator.name))
@@ -26,10 +27,10 @@ def used_pct(
     return 100.0 * total / seconds if seconds > 0 else total
 
 
-def reckoned_pct(
+def assumed_pct(
     history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, instances: int, cycles: int
 ) -> tuple[float, ...]:
-    """What a placer reckons with for each instance: what was declared, or else what was seen."""
+    """The CPU that a placer assumes for each instance: the declared share, else the measured use."""
     limit = instance_limit_pct(now)
     if operator.cpu_pct is not None:
         return (min(operator.cpu_pct, limit),) * instances
@@ -40,13 +41,13 @@ def reckoned_pct(
 
 
 def all_declared(now: Snapshot) -> bool:
-    """Whether every operator's CPU is declared, so that what is reckoned with is set aside and not just estimated."""
+    """Whether every operator's CPU is declared, so that these shares are reserved and not just estimated."""
     return all(o.cpu_pct is not None for t in now.topologies for o in t.operators)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """averaged_cycles: over how many use is averaged. declared_first: whether a declared share goes before it."""
+    """averaged_cycles: cycles over which use is averaged. declared_first: whether a declared share takes precedence."""
 
     averaged_cycles: int = 5
     declared_first: bool = False
@@ -57,14 +58,16 @@ class Measured:
             for operator in topology.operators:
                 here = f"{topology.name}/{operator.name}"
                 if self.declared_first:
-                    shares = reckoned_pct(
+                    shares = assumed_pct(
                         history, now, topology.name, operator, operator.parallelism, self.averaged_cycles
                     )
-                    why = "as declared" if operator.cpu_pct is not None else "nothing declared: as measured"
+                    code, why = ReasonCode.SHARE_DECLARED, "as declared"
+                    if operator.cpu_pct is None:
+                        code, why = ReasonCode.SHARE_MEASURED, "nothing declared: as measured"
                 else:
                     seen = used_pct(history, now, topology.name, operator, self.averaged_cycles)
                     shares = tuple(np.minimum(seen, instance_limit_pct(now)).tolist())
-                    why = f"as measured over {self.averaged_cycles} cycles"
+                    code, why = ReasonCode.SHARE_MEASURED, f"as measured over {self.averaged_cycles} cycles"
                 found.append(
                     OperatorDemand(
                         topology.name,
@@ -73,7 +76,7 @@ class Measured:
                         shares,
                         shares,
                         operator.parallelism,
-                        Reason(here, why, {"total_pct": float(sum(shares))}),
+                        Reason(here, code, why, {"total_pct": float(sum(shares))}),
                     )
                 )
         return Demand(tuple(found), enforced=False, reserved=self.declared_first)

@@ -1,22 +1,24 @@
-"""Preventive parallelism (Kombi et al., AUTOSCALE): instances by local and global activity, one decision each sample.
+"""Preventive parallelism (Kombi et al., AUTOSCALE): instances by local and global activity, one decision per sample.
 
 Each operator's estimates are in ``estimates.py``. Where a parent is critical by itself, the outputs of the parents are
 combined with the operator's own estimate; the activity that follows, and whether the load rises, decide the degree.
-CPU is declared by the user and not enforced. After a change the topology rests for one window, so that no decision is
-taken from numbers that straddle it. A window is a length of time, whatever the lengths of the cycles in it.
+CPU is declared by the user and not enforced. After a change the topology does not change for one window, so that no
+decision uses a window that contains the change. Windows are in seconds, whatever the lengths of the cycles in them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot
+from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, ReasonCode, Snapshot
 from barograph.model.frame import LOOKBACK_CYCLES
 from barograph.scale.activity import Activity, Thresholds, new_degree
 from barograph.scale.estimates import Estimates, feeding, own, with_backlog
-from barograph.scale.measured import all_declared, reckoned_pct
+from barograph.scale.measured import all_declared, assumed_pct
 from barograph.scale.protocol import bounded
 from barograph.scale.rest import since_change
+
+_Held = tuple[ReasonCode, str]  # why an operator does not change
 
 
 class Combine(StrEnum):
@@ -31,8 +33,8 @@ class Parallelism:
     """window_s: longer than the largest stateful window. combine: max or min of own estimate and parents' output.
 
     drift_windows: iterations behind eps; drift_bound: its bound, as a part of the capacity. scale_sources: AUTOSCALE
-    leaves sources alone. follow_new_degree, aim_at_theta_max: ours, off in the paper: a parent's output follows the
-    degree it is about to have (its children grow one window sooner), and operators are sized for theta_max.
+    does not scale sources. follow_new_degree, aim_at_theta_max: not in the paper: a parent's output is computed with
+    the degree it is about to have (its children grow one window sooner), and operators are sized for theta_max.
     """
 
     window_s: float = 60.0
@@ -57,12 +59,12 @@ class Parallelism:
         for i, (topology_name, operator_name) in enumerate(frame.keys):
             operator = now.topology(topology_name).operator(operator_name)
             e = estimates[i] = self._combined(i, local, estimates, degrees, parents.get(i, ()))
-            held_still = resting[topology_name] or (
-                "sources are not scaled" if frame.sources[i] and not self.scale_sources else ""
-            )
+            held_still = resting[topology_name]
+            if held_still is None and frame.sources[i] and not self.scale_sources:
+                held_still = ReasonCode.SOURCE_NOT_SCALED, "sources are not scaled"
             wanted = self._degree(now, operator, e)
-            degrees[i] = operator.parallelism if held_still else wanted
-            shares = reckoned_pct(history, now, topology_name, operator, degrees[i], frame.window(self.window_s))
+            degrees[i] = operator.parallelism if held_still is not None else wanted
+            shares = assumed_pct(history, now, topology_name, operator, degrees[i], frame.window(self.window_s))
             why = self._why(f"{topology_name}/{operator_name}", local[i], e, degrees[i], held_still)
             found[topology_name, operator_name] = OperatorDemand(
                 topology_name, operator_name, degrees[i], shares, shares, wanted, why
@@ -70,13 +72,16 @@ class Parallelism:
         order = [(t.name, o.name) for t in now.topologies for o in t.operators]
         return Demand(tuple(found[key] for key in order), enforced=False, reserved=all_declared(now))
 
-    def _resting(self, history: Sequence[Cycle], now: Snapshot, frame: Frame, topology: str) -> str:
-        """Why the topology makes no decision now; empty where it may."""
+    def _resting(self, history: Sequence[Cycle], now: Snapshot, frame: Frame, topology: str) -> _Held | None:
+        """Why no decision is made for the topology now; None if one may be made."""
         measured_s = frame.measured_s(topology, self.window_s)
         if measured_s < self.window_s:
-            return f"{measured_s:.3g} of the {self.window_s:g} s of a window have been measured"
+            why = f"{measured_s:.3g} of the {self.window_s:g} s of a window have been measured"
+            return ReasonCode.WINDOW_NOT_FULL, why
         held = since_change(history, now, topology, seconds=self.window_s)
-        return "grace period of one window after a change" if held.seconds < self.window_s else ""
+        if held.seconds >= self.window_s:
+            return None
+        return ReasonCode.RESTING, "grace period of one window after a change"
 
     def _combined(
         self,
@@ -86,7 +91,7 @@ class Parallelism:
         degrees: Mapping[int, int],
         parents: Sequence[tuple[int, float]],
     ) -> Estimates:
-        """With the parents' output where one of them is critical by itself; this is also what it passes on."""
+        """Combined with the parents' output if one of them is critical by itself; its children use the result."""
         thresholds = Thresholds(self.theta_min, self.theta_max)
         if not any(thresholds.activity(local[p].level) is Activity.CRITICAL for p, _ in parents):
             return local[i]
@@ -109,13 +114,19 @@ class Parallelism:
         )
         return bounded(now, operator, degree)
 
-    def _why(self, about: str, local: Estimates, e: Estimates, degree: int, held_still: str) -> Reason:
-        activity = Thresholds(self.theta_min, self.theta_max).activity(e.level)
-        why = held_still or f"activity is {activity}, load is {'rising' if e.rising else 'not rising'}"
-        if not held_still and e.capacity_rows <= 0:
-            why = "its capacity is not known yet"
+    def _why(self, about: str, local: Estimates, e: Estimates, degree: int, held_still: _Held | None) -> Reason:
+        if held_still is not None:
+            code, why = held_still
+        elif e.capacity_rows <= 0:
+            code, why = ReasonCode.RATE_UNKNOWN, "its capacity is not known yet"
+        else:
+            activity = Thresholds(self.theta_min, self.theta_max).activity(e.level)
+            why = f"activity is {activity}, load is {'rising' if e.rising else 'not rising'}"
+            more = ReasonCode.MORE_INSTANCES if degree > e.degree else ReasonCode.FEWER_INSTANCES
+            code = ReasonCode.INSTANCES_SUFFICE if degree == e.degree else more
         return Reason(
             about,
+            code,
             why,
             {
                 "lal": local.level,

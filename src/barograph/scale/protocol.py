@@ -1,4 +1,4 @@
-"""What a scaler is, and what all of them reckon with: bounds of an operator, limits of an instance."""
+"""The interface of a scaler, and what all scalers use: bounds of an operator, limits of an instance."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ INSTANCES_PER_CORE = 16
 class Scaler(Protocol):
     """Called once a cycle, after the forecast. Says how many instances each operator needs, and the CPU of each.
 
-    It names every operator of ``now``. It knows nothing of nodes but what the largest of them can give one instance.
+    The result names every operator of ``now``. A scaler does not place: of nodes it uses capacities only.
     """
 
     def __call__(self, history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand: ...
@@ -25,13 +25,13 @@ def instance_limit_pct(now: Snapshot) -> float:
 
 
 def total_seats(now: Snapshot) -> int | None:
-    """Seats of the live workers; where workers are started as they are needed, of all slots; None: without limit."""
+    """Seats of the live workers; of all slots if workers are started on demand; None: without limit."""
     by_node = _seats_by_node(now)
     return None if by_node is None else sum(by_node.values())
 
 
 def spare_seats(now: Snapshot) -> int:
-    """Seats that nobody should grow into: those that are lost with the largest node, less what sleeping nodes have."""
+    """Seats to keep free for the loss of the node with most seats, minus the seats of sleeping nodes."""
     by_node = _seats_by_node(now)
     if by_node is None or len(by_node) < 2:
         return 0
@@ -50,8 +50,8 @@ def _seats_by_node(now: Snapshot) -> Counter[str] | None:
 
 
 def most_instances(now: Snapshot) -> int:
-    """How many instances an operator may have where nobody says: no more than there are seats, nor than a cluster of
-    that size could feed, even if each waits most of its time."""
+    """Most instances of an operator that declares no maximum: not more than there are seats, nor than the cluster has
+    use for, even if each instance waits most of its time."""
     cores = ceil(now.cluster_cpu_pct / 100.0)
     seats = total_seats(now)
     useful = max(1, cores) * INSTANCES_PER_CORE
@@ -59,7 +59,7 @@ def most_instances(now: Snapshot) -> int:
 
 
 def bounded(now: Snapshot, operator: Operator, wanted: int) -> int:
-    """As many as wanted, within what the operator allows."""
+    """As many as wanted, within the bounds of the operator."""
     if operator.fixed_because:
         return operator.parallelism
     most = operator.max_parallelism
@@ -69,7 +69,7 @@ def bounded(now: Snapshot, operator: Operator, wanted: int) -> int:
 
 
 def demanded_before(history: Sequence[Cycle], topology: str, operator: str) -> OperatorDemand | None:
-    """What the cycle before asked for."""
+    """The demand of the previous cycle."""
     return history[-1].demand.of(topology, operator) if history else None
 
 

@@ -1,4 +1,4 @@
-"""When a topology's parallelism last changed: numbers that straddle a change are no ground for the next one."""
+"""When a topology's parallelism last changed: measurements across a change must not cause the next one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from barograph.model import Cycle, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class SinceChange:
-    """How long the parallelism has been what it is; both infinite where no change is remembered.
+    """How long the parallelism has been unchanged; both infinite if no change is known.
 
-    seconds: from the moment the change held. A slow change makes its own cycle long, so this is not cycles x length.
-    cycles: that ended since the change was ordered, the present one included.
+    seconds: since the change took effect. A slow change makes its own cycle long, so this is not cycles x length.
+    cycles: cycles that ended since the change was ordered, the present one included.
     """
 
     seconds: float = inf
@@ -22,11 +22,11 @@ class SinceChange:
 def since_change(
     history: Sequence[Cycle], now: Snapshot, topology: str, *, seconds: float = inf, cycles: float = inf
 ) -> SinceChange:
-    """A change counts when it is ordered, unless it was refused, and also when it was made by hand.
+    """A change counts from its order, unless it was refused. Manual changes count too.
 
-    An order holds once it is committed; where the engine does not say when that was, from the order on. A change that
-    no order explains is known to hold at the first snapshot that shows it.
-    seconds, cycles: a change that is longer ago than one of these need not be found.
+    A change takes effect when it is committed; if the engine does not say when, at its order. A change without an order
+    takes effect at the first snapshot that shows it.
+    seconds, cycles: the search stops at changes longer ago than one of these.
     """
     present = _degrees(now, topology)
     shown_s = now.at_s

@@ -1,10 +1,10 @@
-"""True-rate sizing, as the best autoscalers do it: instances from what one could do if it never waited.
+"""True-rate sizing: instances computed from the rate that one instance would reach if it never waited.
 
 True rate of an instance = executed / busy_s. Target rate of an operator = expected arrivals a second + backlog / the
 time in which to catch up, and at least what its parents will send at their own target. Wanted instances =
-ceil(target / (true rate * target utilisation)). Nothing changes while the present load stays inside a band around the
-target utilisation, nor for one window after a change, and nothing shrinks before a whole window was seen. CPU is not
-enforced.
+ceil(target / (true rate * target utilisation)). Nothing changes while the present load is within a band around the
+target utilisation, nor for one window after a change, and nothing shrinks before a whole window was measured. CPU is
+not enforced.
 """
 
 from collections import defaultdict
@@ -13,19 +13,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from barograph.model import Cycle, Demand, Forecast, Frame, Operator, OperatorDemand, Reason, Snapshot, ratio_of_sums
+from barograph.model import (
+    Cycle,
+    Demand,
+    Forecast,
+    Frame,
+    Operator,
+    OperatorDemand,
+    Reason,
+    ReasonCode,
+    Snapshot,
+    ratio_of_sums,
+)
 from barograph.model.frame import NOTHING
-from barograph.scale.measured import all_declared, reckoned_pct
+from barograph.scale.measured import all_declared, assumed_pct
 from barograph.scale.protocol import bounded, ceil
 from barograph.scale.rest import since_change
 
 
 @dataclass(frozen=True)
 class TrueRate:
-    """target_utilisation: busy part of an instance that is aimed at. boundary: half the width of the band around it.
+    """target_utilisation: the target for the busy part of an instance. boundary: half the width of the band around it.
 
-    catch_up_s: in what time a backlog is to be gone. window_s: over how long rates are averaged, and how long a
-    topology rests after a change. shrink_at_most: the largest part of its instances an operator loses at once.
+    catch_up_s: time in which a backlog is to be cleared. window_s: over how long rates are averaged, and how long a
+    topology does not change after a change. shrink_at_most: the largest part of its instances an operator loses at
+    once.
     """
 
     target_utilisation: float = 0.7
@@ -93,17 +105,22 @@ class TrueRate:
             degree = max(present, bounded(now, operator, wanted))
         elif not resting and below and whole_window:
             degree = min(present, bounded(now, operator, max(wanted, ceil(present * (1 - self.shrink_at_most)))))
-        why = "resting after a change" if resting else "load is within its band"
+        code, why = ReasonCode.INSTANCES_SUFFICE, "load is within its band"
         if not known:
-            why = "its true rate is not known yet"
-        elif not resting and (above or below):
-            why = f"load is {'above' if above else 'below'} its band"
+            code, why = ReasonCode.RATE_UNKNOWN, "its true rate is not known yet"
+        elif resting:
+            code, why = ReasonCode.RESTING, "resting after a change"
+        elif above:
+            code, why = ReasonCode.MORE_INSTANCES, "load is above its band"
+        elif below:
+            code = ReasonCode.FEWER_INSTANCES if whole_window else ReasonCode.WINDOW_NOT_FULL
+            why = "load is below its band"
         numbers = {
             "target_rows_per_s": target,
             "true_rows_per_s": rate if known else 0.0,
             "load": load,
             "wanted": float(wanted),
         }
-        shares = reckoned_pct(history, now, topology, operator, degree, 5)
-        reason = Reason(f"{topology}/{operator.name}", why, numbers)
+        shares = assumed_pct(history, now, topology, operator, degree, 5)
+        reason = Reason(f"{topology}/{operator.name}", code, why, numbers)
         return OperatorDemand(topology, operator.name, degree, shares, shares, wanted, reason)

@@ -1,1 +1,1 @@
-"""The papers' topologies as PySpark queries, and the load they run on."""
+"""Streaming queries whose results can be checked exactly, and the load they run on."""

@@ -1,9 +1,9 @@
-"""The content of the replay source's rows, made a second time and independently of ``jvm/Lines.scala``.
+"""The content of the replay source's rows, computed independently of ``jvm/source/Lines.scala``.
 
 Row (partition, k) is a pure function of both and of the shape: partition p draws from splitmix64 seeded with draw p of
 splitmix64(seed); line k takes the draws from k * q on, q = ceil(words_per_line / 4); every 16 bits of a draw, lowest
-first, choose an entry of a table of 65,536 that Zipf's law shares out among the words. Only integers decide about a
-row, and the table is made with operations that are rounded alike everywhere.
+first, choose an entry of a table of 65,536 entries that are distributed over the words by Zipf's law. Rows depend on
+integers only, and the table is computed with operations that every platform rounds in the same way.
 """
 
 import math
@@ -19,7 +19,7 @@ ENTRIES = 65536
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"
 _VOWELS = "aeiou"
 _SYLLABLES = [c + v for c in _CONSONANTS for v in _VOWELS]
-_SKEW_PLACES = 20  # binary places of the exponent that count
+_SKEW_PLACES = 20  # binary places of the exponent that are used
 
 Draws = NDArray[np.uint64]
 
@@ -96,7 +96,7 @@ def table(vocabulary: int, skew: float) -> NDArray[np.int64]:
 
 
 def _power(base: float, exponent: float) -> float:
-    """By products and square roots alone: these are rounded alike everywhere, which no library's pow is."""
+    """By products and square roots only: every platform rounds these in the same way, unlike a library's pow."""
     scaled = math.floor(exponent * (1 << _SKEW_PLACES) + 0.5)
     result = 1.0
     for _ in range(scaled >> _SKEW_PLACES):

@@ -1,11 +1,11 @@
-"""A load as a workload asks for it: when rows fall due and what is in them, as options of the replay source."""
+"""One input of a workload: when its rows fall due and what they contain, as options of the replay source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from barograph.model import Schedule
 from barograph.model.checks import require, require_number, require_whole
-from barograph.model.schedule import encode
+from barograph.model.loads.schedule import encode
 from barograph.workloads.lines import LineShape
 
 FORMAT = "org.apache.spark.barograph.ReplaySource"
@@ -14,12 +14,12 @@ FORMAT = "org.apache.spark.barograph.ReplaySource"
 
 @dataclass(frozen=True)
 class Replay:
-    """Spread over ``partitions``; closed after ``close_s`` seconds of the load, never where None.
+    """Rows spread over ``partitions``. close_s: the input ends after so many seconds of the load; None: never.
 
     numbers: values are numbers from 0 to vocabulary - 1 instead of lines of words.
-    start_ms: epoch time of the load's start; None: half a second after the query starts. A restarted query goes by the
-    start that its checkpoint notes.
-    read_time: rows also carry read_ms, when the source handed them out.
+    start_ms: when the load starts, milliseconds since 1970; None: half a second after the query starts. A restarted
+    query uses the start that is recorded in its checkpoint.
+    read_time: rows also have the column read_ms, when the source emitted them.
     """
 
     schedule: Schedule
@@ -57,10 +57,10 @@ class Replay:
         return options
 
     def rows(self, until_rows: Sequence[int] | None = None) -> tuple[int, ...]:
-        """How many rows each partition has until it is closed, or until the given counts, whichever is less."""
+        """How many rows each partition has until it ends, or the given counts where these are smaller."""
         require(
             self.close_s is not None or until_rows is not None,
-            "a load that is never closed has no last row: give close_s or until_rows",
+            "a load that never ends has no last row: give close_s or until_rows",
         )
         if until_rows is not None:
             require(

@@ -1,79 +1,38 @@
-"""What a word count over a finite load must come to, to the last row.
+"""The exact result of a word count over a finite load.
 
-For each word: how often it occurs, and the XOR of a 64-bit hash of every occurrence's (partition, k, position). A
-streaming query that computes the same two with the SQL here was exact if they are equal: a row lost or doubled changes
-the count, and one in another's place the checksum. Two independent ways to the truth: Spark itself, reading the load
-as a batch (for loads of any size), and numpy (for tests of the former).
+It is computed in two independent ways: by Spark, which reads the load as a batch (for loads of any size), and by numpy
+(to test the former).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barograph.workloads.keyed_counts import COUNT_SQL, KeyedCounts, counts_of
 from barograph.workloads.lines import word
-from barograph.workloads.replay import FORMAT, Replay
+from barograph.workloads.parts import read_as_batch
+from barograph.workloads.replay import Replay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 WORDS_SQL = ("partition", "k", "due_ms", "posexplode(split(value, ' ')) as (position, word)")
 """Lines to words; for ``selectExpr``."""
-COUNT_SQL = "count(1) as occurrences"
 CHECKSUM_SQL = "bit_xor(xxhash64(partition, k, position)) as checksum"
-"""The two aggregates of each word; for ``groupBy("word").agg(expr(...), expr(...))``."""
 
 
-@dataclass(frozen=True)
-class WordTruth:
-    """lines: rows of the load. occurrences, checksums: of each word that occurs at all."""
-
-    lines: int
-    occurrences: Mapping[str, int]
-    checksums: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "occurrences", MappingProxyType(dict(self.occurrences)))
-        object.__setattr__(self, "checksums", MappingProxyType(dict(self.checksums)))
-
-    @property
-    def words(self) -> int:
-        return sum(self.occurrences.values())
-
-    def faults(self, found: "WordTruth") -> tuple[str, ...]:
-        """What is wrong with a result, word by word; empty where it is exact. The lines of a result are not compared:
-        a query that counts words does not see them."""
-        faults = []
-        for name in sorted({*self.occurrences, *found.occurrences}):
-            due, seen = self.occurrences.get(name, 0), found.occurrences.get(name, 0)
-            if due != seen:
-                faults.append(f"{name}: {seen} instead of {due}")
-            elif self.checksums[name] != found.checksums.get(name):
-                faults.append(f"{name}: {seen} as expected, but not the same ones")
-        return tuple(faults)
-
-
-def truth_of_rows(lines: int, rows: Iterable[tuple[str, int, int]]) -> WordTruth:
-    """From (word, occurrences, checksum), as a query with the SQL above collects them."""
-    listed = list(rows)
-    return WordTruth(lines, {w: n for w, n, _ in listed}, {w: c for w, _, c in listed})
-
-
-def truth_by_spark(spark: "SparkSession", replay: Replay, until_rows: Sequence[int] | None = None) -> WordTruth:
+def truth_by_spark(spark: "SparkSession", replay: Replay, until_rows: Sequence[int] | None = None) -> KeyedCounts:
     """Read the whole load as a batch, with the same SQL as the stream. until_rows: of each partition, at most."""
     from pyspark.sql.functions import expr
 
-    counts = replay.rows(until_rows)
-    options = replay.options() | {"until_rows": ",".join(str(n) for n in counts)}
-    words = spark.read.format(FORMAT).options(**options).load().selectExpr(*WORDS_SQL)
+    words = read_as_batch(spark, replay, until_rows).selectExpr(*WORDS_SQL)
     found = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL)).collect()
-    return truth_of_rows(sum(counts), ((r["word"], r["occurrences"], r["checksum"]) for r in found))
+    return counts_of(sum(replay.rows(until_rows)), ((r["word"], r["occurrences"], r["checksum"]) for r in found))
 
 
-def truth_by_numpy(replay: Replay, until_rows: Sequence[int] | None = None) -> WordTruth:
+def truth_by_numpy(replay: Replay, until_rows: Sequence[int] | None = None) -> KeyedCounts:
     """The same without Spark; holds every word of the load in memory."""
     vocabulary = replay.lines.vocabulary
     occurrences = np.zeros(vocabulary, dtype=np.int64)
@@ -87,7 +46,7 @@ def truth_by_numpy(replay: Replay, until_rows: Sequence[int] | None = None) -> W
             np.bitwise_xor.at(checksums, ranks[:, position], _row_hash(partition, k, position))
     seen = np.flatnonzero(occurrences)
     signed = checksums.view(np.int64)
-    return WordTruth(
+    return KeyedCounts(
         sum(counts), {word(int(r)): int(occurrences[r]) for r in seen}, {word(int(r)): int(signed[r]) for r in seen}
     )
 

@@ -1,38 +1,27 @@
-"""WordCount, the papers' own example: source -> split -> count, with counts that can be checked to the last row."""
+"""WordCount, the papers' common example: source -> split -> count. Judged by the count and checksum of every word."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import expr
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from barograph.engines.spark.query.naming import named
 from barograph.model import Edge, Grouping, Operator, Topology
-from barograph.naming import named
-from barograph.workloads.replay import FORMAT, Replay
-from barograph.workloads.truth import CHECKSUM_SQL, COUNT_SQL, WORDS_SQL, WordTruth, truth_of_rows
+from barograph.workloads.keyed_counts import COUNT_SQL, KeyedCounts, counts_in_state
+from barograph.workloads.lines import LineShape
+from barograph.workloads.parts import DUE_AND_READ_SQL, LAST_TIMES_SQL, SOURCE_FIXED, read_input, with_busy_work
+from barograph.workloads.replay import Replay
+from barograph.workloads.truth import CHECKSUM_SQL, WORDS_SQL, truth_by_spark
+from barograph.workloads.workload import NO_BUSY_WORK, Workload, unchanged
 
 NAME = "wordcount"
-SOURCE_FIXED = "a source has as many instances as its input has partitions"
-# A word's own times, through the aggregate to the sink. Spark's real-time aggregate emits a row for every row it takes,
-# at once, from the state merged with that row (StatefulStreamlineAggregateExec, update mode), so last() of an emitted
-# row is the time of the very row that caused it. It must not be max(): that credits a late row with a newer row's time.
-# Both times are one number, so that the state grows by one field: due_ms, and 21 bits for read_ms - due_ms, which are
-# enough for 35 minutes.
-TIMES_SQL = "shiftleft(due_ms, 21) | least(greatest(read_ms - due_ms, 0L), 2097151L) as times"
-LAST_TIMES_SQL = "last(times) as times"
-SINK_SQL = (
-    "word", "occurrences", "checksum", "shiftright(times, 21) as barograph_due_ms",
-    "shiftright(times, 21) + (times & 2097151L) as barograph_read_ms",
-)  # fmt: skip
-NO_TOIL: Mapping[str, int] = {}
-TOILERS = ("split", "count")
-"""Operators whose rows can be made to cost more."""
+SINK_SQL = ("word", "occurrences", "checksum", *DUE_AND_READ_SQL)
 DEFAULT_PARALLELISM: Mapping[str, int] = {"source": 2, "split": 2, "count": 3}
 
 
 def topology(parallelism: Mapping[str, int]) -> Topology:
-    """What the planner will find, told beforehand, so that a first placement can be made before the query starts."""
     return Topology(
         NAME,
         (
@@ -44,37 +33,52 @@ def topology(parallelism: Mapping[str, int]) -> Topology:
     )
 
 
-def build(
+def inputs(load: Replay, parallelism: Mapping[str, int]) -> tuple[Replay, ...]:
+    """One input of lines of words."""
+    return (replace(load, partitions=parallelism["source"]),)
+
+
+def words_of(lines: LineShape) -> int:
+    return lines.words_per_line
+
+
+def query(
     spark: SparkSession,
-    replay: Replay,
+    inputs: Sequence[Replay],
     parallelism: Mapping[str, int],
-    tamper: Callable[[DataFrame], DataFrame] = lambda words: words,
-    toil_us: Mapping[str, int] = NO_TOIL,
+    busy_us: Mapping[str, int] = NO_BUSY_WORK,
+    tamper: Callable[[DataFrame], DataFrame] = unchanged,
     name: Callable[[DataFrame, str], DataFrame] = named,
 ) -> DataStreamWriter:
-    """The query, without checkpoint and trigger. ``tamper`` may spoil the words, to see that the verdict notices.
-
-    toil_us: of an operator, CPU microseconds that each row costs it besides: of split a line, of count a word.
-    name: gives an operator its name; on Spark alone a name is a node that costs.
-    """
+    """Busy work of split is for each line, of count for each word; ``tamper`` may change the words."""
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
-    timed = replace(replay, read_time=True)
-    lines = spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
-    dealt = _toiling(lines.repartition(parallelism["split"]), toil_us.get("split", 0))
+    (lines,) = (read_input(spark, replay) for replay in inputs)
+    dealt = with_busy_work(lines.repartition(parallelism["split"]), busy_us.get("split", 0))
     words = name(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
     counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
-    counts = _toiling(counts, toil_us.get("count", 0))
+    counts = with_busy_work(counts, busy_us.get("count", 0))
     return name(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
 
 
-def _toiling(frame: DataFrame, micros: int) -> DataFrame:
-    """Every row costs so much CPU here. A filter that lets all through, and that Spark does not move."""
-    work = f"reflect('org.apache.spark.barograph.Toil', 'spin', {micros}) is not null"
-    return frame.where(work) if micros > 0 else frame
+def due(spark: SparkSession, inputs: Sequence[Replay], read: Sequence[int]) -> KeyedCounts:
+    (lines,) = inputs
+    return truth_by_spark(spark, lines, read)
 
 
-def counted(spark: SparkSession, checkpoint: str) -> WordTruth:
-    """What the query has counted, read back from the state in its checkpoint."""
-    state = spark.read.format("statestore").load(checkpoint)
-    rows = state.selectExpr("key.word as word", "value.count as n", "value.bit_xor as checksum").collect()
-    return truth_of_rows(0, ((r["word"], r["n"], r["checksum"]) for r in rows))
+def counted(spark: SparkSession, checkpoint: str) -> KeyedCounts:
+    return counts_in_state(spark, checkpoint, "key.word")
+
+
+WORKLOAD = Workload(
+    name=NAME,
+    meaning="lines are split into words and each word is counted",
+    default_parallelism=DEFAULT_PARALLELISM,
+    default_load="constant 1000",
+    busy=("split", "count"),
+    topology=topology,
+    inputs=inputs,
+    results_per_row=words_of,
+    query=query,
+    due=due,
+    counted=counted,
+)

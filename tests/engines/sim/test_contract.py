@@ -50,7 +50,7 @@ class SimulatorContract(EngineContract):
             seen = engine.observe()
             if condition(seen):
                 return seen
-        pytest.fail("the condition did not come about in 25 simulated seconds")
+        pytest.fail("the condition was not met in 25 simulated seconds")
 
     def assert_exact(self, engine: Engine) -> None:
         assert isinstance(engine, Simulator)

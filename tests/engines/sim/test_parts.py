@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from barograph.engines.sim import find, parse_scenario, read_calibration, shipped
 from barograph.engines.sim.calibration import parse_calibration
-from barograph.engines.sim.cpu import Pace, pace
-from barograph.engines.sim.due import DueTimes
-from barograph.engines.sim.latency import Times
+from barograph.engines.sim.grains.complete_times import CompleteTimes
+from barograph.engines.sim.grains.due import DueTimes
+from barograph.engines.sim.world.cpu import CpuPace, pace
 from barograph.model import BadInput
-from barograph.model.load import Load
+from barograph.model.loads.load import Load
 
 LOADS = ["constant 7", "ramp 0s=2 10s=12 30s=0", "steps 0s=0 3s=5 9s=20", "onoff high=8 low=0 share=0.5 period=4s"]
 
@@ -46,8 +46,8 @@ def test_a_full_node_is_shared_fairly(case: str) -> None:
     assert found.speed == pytest.approx(expected)
 
 
-def beside(greedy: int, need: float, most: float = 1.0) -> Pace:
-    """One instance that needs so much of a core, on a node of four with neighbours that want all they may use."""
+def beside(greedy: int, need: float, most: float = 1.0) -> CpuPace:
+    """One instance that needs so much of a core, on a node of four cores with neighbours that use all they may."""
     limit, wanted = np.array([1.0] + [most] * greedy), np.array([need] + [1.0] * greedy)
     return pace(limit, wanted, np.zeros(greedy + 1, dtype=np.intp), np.array([4.0]), 0.0, 0.003)
 
@@ -89,7 +89,7 @@ def test_no_node_gives_more_than_it_has_and_one_with_room_is_as_if_alone(
 
 
 def test_complete_times_keep_counts_exact_and_percentiles_close() -> None:
-    times, halves = Times(0.5), [Times(0.5), Times(0.5)]
+    times, halves = CompleteTimes(0.5), [CompleteTimes(0.5), CompleteTimes(0.5)]
     sample = np.random.default_rng(1).exponential(0.1, 20_000)
     times.add(sample)
     halves[0].add(sample[:7000])
@@ -100,8 +100,8 @@ def test_complete_times_keep_counts_exact_and_percentiles_close() -> None:
         assert found.late == np.count_nonzero(sample > 0.5)
         assert found.mean_s == pytest.approx(sample.mean())
         for q in (0.5, 0.99):
-            assert found.quantile_s(q) == pytest.approx(np.quantile(sample, q), rel=0.02)
-    assert Times(1.0).latency() is None
+            assert found.quantile_s(q) == pytest.approx(np.quantile(sample, q), rel=0.01)
+    assert CompleteTimes(1.0).latency() is None
 
 
 def test_every_scenario_that_ships_can_be_read() -> None:
@@ -109,8 +109,8 @@ def test_every_scenario_that_ships_can_be_read() -> None:
     assert len(names) > 60
     for name in names:
         assert find(name).name == name
-    pages = {page for n in names if (page := find(n).page)}  # scenarios of ours have none
-    assert pages == {"adaptive.md", "autoscale.md", "migration.md", "priority.md", "traffic.md"}
+    papers = {paper for n in names if (paper := find(n).paper)}  # scenarios of ours have none
+    assert papers == {"Liu et al.", "Kombi et al.", "N-Storm", "Chakraborty", "Aniello et al."}
 
 
 GOOD = """

@@ -2,9 +2,9 @@
 
 import pytest
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.model import Instance, Placement, Plan, Slot
-from barograph.rehearsal import rehearse
 
 TWO_NODES = """
 name = "two"
@@ -37,19 +37,19 @@ def test_shares_are_reserved_and_limits_are_what_may_be_used(grain: str) -> None
     engine = simulator(grain, apart=True)
     engine.advance(10.0)
     engine.close()
-    ledger = engine.ledger
-    assert ledger.cpu_reserved_s == pytest.approx(10 * 0.5)
-    assert ledger.cpu_limit_s == pytest.approx(10 * 1.5)
-    assert ledger.cpu_used_s == pytest.approx(10 * 0.3, rel=0.05)
-    assert ledger.memory_mb_s == pytest.approx(10 * 300)
-    assert ledger.node_s == ledger.worker_s == pytest.approx(20.0)
+    totals = engine.totals
+    assert totals.cpu_reserved_s == pytest.approx(10 * 0.5)
+    assert totals.cpu_limit_s == pytest.approx(10 * 1.5)
+    assert totals.cpu_used_s == pytest.approx(10 * 0.3, rel=0.05)
+    assert totals.memory_mb_s == pytest.approx(10 * 300)
+    assert totals.node_s == totals.worker_s == pytest.approx(20.0)
 
 
 @pytest.mark.parametrize("grain", ["rows", "flows"])
 def test_traffic_counts_by_where_instances_were_while_rows_were_sent(grain: str) -> None:
     engine = simulator(grain, apart=True)
     engine.advance(10.0)
-    far = engine.ledger
+    far = engine.totals
     assert engine.apply(Plan(Placement({SINK: Slot("node-1")}))).ok
     moved_s = engine.now_s
     engine.advance(20.0)

@@ -10,7 +10,7 @@ from barograph.engines.spark import health
 from barograph.engines.spark.conf import PLUGIN_JAR
 
 
-def test_every_thing_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     main(["doctor", "--format", "json"])
     found = {f["name"]: f for f in json.loads(capsys.readouterr().out)}
     assert set(found) >= {"python", "java", "spark", "plug-in", "control groups", "cores", "memory", "ports"}
@@ -18,17 +18,17 @@ def test_every_thing_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f["advice"] for f in found.values() if not f["ok"])
 
 
-def test_what_is_essential_and_missing_is_told_with_what_to_do(
+def test_a_missing_essential_is_reported_with_advice(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("barograph.engines.spark.conf.PLUGIN_JAR", Path("/nowhere/x.jar"))
     assert main(["doctor"]) == 1
     said = capsys.readouterr().out
-    assert "MISSING plug-in" in said
+    assert "MISSING  plug-in" in said
     assert "-> run make" in said
 
 
-def test_what_is_not_essential_is_only_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_option_is_only_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "make_groups", lambda *_: "no rights")
     finding = next(f for f in health.examine() if f.name == "control groups")
     assert (finding.ok, finding.essential, finding.found) == (False, False, "no rights")

@@ -1,13 +1,13 @@
-"""The headlines of Aniello et al. The first tests look at a few of the runs; all of them take a minute."""
+"""The headlines of Aniello et al. The first tests check a few of the runs; the slow test checks all, in a minute."""
 
 from functools import cache
 
 import pytest
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import CycleResult, Result, find
 from barograph.experiments.headlines.aniello import DEFAULT, OFFLINE, ONLINE, PAPER, mean_latency_ms, settled
 from barograph.experiments.headlines.headline import check
-from barograph.rehearsal import rehearse
 
 
 @cache

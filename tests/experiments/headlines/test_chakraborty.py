@@ -1,4 +1,4 @@
-"""Chakraborty's headlines: a few batches for every change, all of it for a release."""
+"""Chakraborty's headlines: a few batches in every test run, all of them in the slow tests."""
 
 import pytest
 from tests.headlines import require_headlines
@@ -6,7 +6,7 @@ from tests.headlines import require_headlines
 from barograph.engines.sim import Result, find, shipped
 from barograph.experiments.headlines.chakraborty import FIGURE_35, PAPER, _able_rows_s, _two_on_a_node
 from barograph.experiments.headlines.headline import Case, run_case
-from barograph.model.shapes import Batches
+from barograph.model.loads.shapes import InBatches
 
 
 def brief(policy: str, variant: str = "") -> Result:
@@ -48,7 +48,7 @@ def test_a_run_lasts_until_an_archive_that_starved_can_have_caught_up(name: str)
     instances = archive.topology.operator("archive").parallelism
     assert scenario.workloads[0].trigger is not None and scenario.workloads[0].trigger.events is not None
     first, end = scenario.workloads[0].trigger.events
-    assert isinstance(load.shape, Batches)
+    assert isinstance(load.shape, InBatches)
     starved_s = (end - first) * load.shape.every_s
     # two instances are on one of its nodes: each has half of the core
     assert 2 * rows / instances * cost_s / 0.95 < end_s - starved_s

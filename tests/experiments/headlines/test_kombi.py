@@ -1,13 +1,13 @@
-"""Kombi et al.'s headlines: in short for every change, in full for a release."""
+"""Kombi et al.'s headlines: short runs in every test run, all of them in the slow tests."""
 
 from dataclasses import replace
 
 import pytest
 from tests.headlines import require_headlines
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import Result, find
 from barograph.experiments.headlines.kombi import PAPER
-from barograph.rehearsal import rehearse
 
 
 def short(scenario: str, policy: str, seconds: float) -> Result:

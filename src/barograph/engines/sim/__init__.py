@@ -1,11 +1,9 @@
-"""The simulator: the same engine port as Spark, with a world that is computed."""
+"""The simulator: an engine with the same port as Spark, on a computed cluster."""
 
 from barograph.engines.sim.calibration import Calibration, read_calibration
-from barograph.engines.sim.catalogue import find, shipped
-from barograph.engines.sim.closed_loop import Decider, Nobody, run
+from barograph.engines.sim.closed_loop import Decider, KeepPlacement, run
 from barograph.engines.sim.engine import Simulator
-from barograph.engines.sim.priority import Overhead, PriorityResult
-from barograph.engines.sim.read import parse_scenario, read_scenario
+from barograph.engines.sim.priority_result import Overhead, PriorityResult
 from barograph.engines.sim.result import (
     CompleteTime,
     CycleResult,
@@ -14,14 +12,16 @@ from barograph.engines.sim.result import (
     TopologyResult,
     TrafficResult,
 )
-from barograph.engines.sim.scenario import Scenario
+from barograph.engines.sim.scenario.catalogue import find, shipped
+from barograph.engines.sim.scenario.definition import Scenario
+from barograph.engines.sim.scenario.read import parse_scenario, read_scenario
 
 __all__ = [
     "Calibration",
     "CompleteTime",
     "CycleResult",
     "Decider",
-    "Nobody",
+    "KeepPlacement",
     "OperatorSeries",
     "Overhead",
     "PriorityResult",

@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from barograph.engines.sim.fields import parse_toml
+from barograph.engines.sim.scenario.fields import parse_toml
 from barograph.model.checks import BadInput, require, require_number
 
 CONSTANTS, MEASURED = "calibration.toml", "measured.json"
@@ -69,9 +69,9 @@ _POSITIVE = {"epoch.state_load_mb_per_s", "restart.repartition_mb_per_s", "buffe
 
 
 def read_calibration(path: Path | None = None) -> Calibration:
-    """The shipped constants with what was measured; or those of a file: TOML with all of them, or JSON with figures of
-    benches, over the shipped ones."""
-    from barograph.engines.sim.figures import parse_figures  # it builds on the values here
+    """The shipped constants, or those of a file: TOML with all of them, or JSON with measured figures of benches, which
+    replace the shipped ones."""
+    from barograph.engines.sim.measured import parse_figures  # that module imports this one
 
     here = resources.files(__package__)
     shipped = parse_calibration(here.joinpath(CONSTANTS).read_text(encoding="utf-8"), CONSTANTS)
@@ -86,7 +86,7 @@ def read_calibration(path: Path | None = None) -> Calibration:
 
 def with_constants(calibration: Calibration, constants: Mapping[str, float]) -> Calibration:
     """The calibration with some constants set, by names out of ``CONSTANT_NAMES``."""
-    return replace(calibration, **constants)  # type: ignore[arg-type]  # those names are of numbers
+    return replace(calibration, **constants)  # type: ignore[arg-type]  # each of them names a number
 
 
 def parse_calibration(text: str, where: str) -> Calibration:

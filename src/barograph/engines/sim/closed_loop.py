@@ -1,4 +1,4 @@
-"""A scenario from start to end with somebody who decides. Who that is, the simulator does not know."""
+"""Runs a scenario from start to end with a decider, which is asked for a plan in every cycle."""
 
 import hashlib
 import json
@@ -11,14 +11,14 @@ import numpy as np
 
 from barograph.engines.sim.engine import Simulator
 from barograph.engines.sim.result import Result, result
-from barograph.engines.sim.scenario import Reassign
+from barograph.engines.sim.scenario.definition import Reassign
 from barograph.model import Instance, Metrics, Outcome, Placement, Plan, Slot, Snapshot
 
 Keep = Callable[[str], None] | None
 
 
 class Decider(Protocol):
-    """Asked once a cycle. ``told`` says what became of the plan before the next one is asked for.
+    """Asked once a cycle. ``told`` passes on the plan's outcome before the next plan is asked for.
 
     heeds_triggers: whether a trigger may change a topology's level while this decides.
     """
@@ -29,13 +29,13 @@ class Decider(Protocol):
     def plan(self, now: Snapshot) -> Plan: ...
 
     def plan_between(self, now: Snapshot) -> Plan:
-        """A level has changed since the last cycle, whose metrics ``now`` has again; its topology waits for this."""
+        """A level has changed since the last cycle; its topology waits for the plan. now: with that cycle's metrics."""
         ...
 
     def told(self, outcome: Outcome) -> None: ...
 
 
-class Nobody:
+class KeepPlacement:
     """The placement the scenario starts with, for the whole run."""
 
     heeds_triggers = False
@@ -47,14 +47,14 @@ class Nobody:
         return self.plan(now)
 
     def told(self, outcome: Outcome) -> None:
-        """Nothing was asked for."""
+        """Its plans ask for nothing."""
 
 
 def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
     """The first plan is what the topologies are submitted with: it costs nothing. Then one plan each cycle.
 
-    Before the first plan nothing runs, so the first placement is the decider's own, from nothing. What it leaves open
-    goes where Spark's offers would put it.
+    Nothing runs before the first plan, so the decider chooses the first placement freely. Instances that it does not
+    place go where Spark's offers would put them.
 
     keep: gets each line of the trace. The trace has what was seen, decided and done in each cycle; its hash is in the
     result, so that two runs can be compared without keeping either.
@@ -64,7 +64,7 @@ def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
     chance = np.random.default_rng([engine.seed, 7])
     last_s = scenario.duration_s - 1e-9
     reassign_s = scenario.reassign.first_s if scenario.reassign else None
-    engine.desk.heed_triggers(decider.heeds_triggers)
+    engine.priorities.heed_triggers(decider.heeds_triggers)
     _decide(engine, decider, trace, keep)
     engine.start()
     cycle = 1
@@ -77,25 +77,25 @@ def run(engine: Simulator, decider: Decider, keep: Keep = None) -> Result:
             continue
         _advance(engine, decider, next_s, trace, keep)
         _decide(engine, decider, trace, keep)
-        cycle = int(engine.now_s / scenario.cycle_s + 1e-9) + 1  # a cycle that a slow change ran over is left out
+        cycle = int(engine.now_s / scenario.cycle_s + 1e-9) + 1  # cycles due during a slow change are left out
     engine.close()
     return result(engine, trace.hexdigest())
 
 
 def _advance(engine: Simulator, decider: Decider, to_s: float, trace: "hashlib._Hash", keep: Keep) -> None:
-    """Until then; a topology whose level changes meanwhile is planned for at once, and goes on."""
+    """Let time pass until to_s. When a topology's level changes meanwhile, a plan for it is made at once."""
     while engine.now_s < to_s - 1e-9:
         engine.advance(to_s - engine.now_s)
-        if held := engine.desk.held:
+        if held := engine.priorities.held:
             seen = engine.glance()
             _carry_out(engine, decider, seen, decider.plan_between(seen), trace, keep)
-            engine.desk.release(held)
+            engine.priorities.release(held)
 
 
 def _decide(engine: Simulator, decider: Decider, trace: "hashlib._Hash", keep: Keep) -> None:
     seen = engine.observe()
     if engine.started:
-        engine.ledger.saw(seen)
+        engine.totals.saw(seen)
     plan = decider.plan(seen if engine.started else submitted(seen))
     _carry_out(engine, decider, seen, plan, trace, keep)
 
@@ -106,7 +106,7 @@ def _carry_out(
     starts = [part.start for part in engine.layout.operators]
     outcome = engine.apply(plan)
     decider.told(outcome)
-    engine.ledger.decisions += 1
+    engine.totals.decisions += 1
     line = json.dumps(_line(seen, starts, outcome), separators=(",", ":"))
     trace.update(line.encode() + b"\n")
     if keep is not None:
@@ -114,7 +114,7 @@ def _carry_out(
 
 
 def submitted(seen: Snapshot) -> Snapshot:
-    """The cluster before the topologies run: nobody has a place, and nothing was measured."""
+    """The cluster before the topologies run: no instance has a place, and nothing was measured."""
     return replace(seen, placement=Placement(), metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=())
 
 
@@ -122,8 +122,8 @@ def _line(seen: Snapshot, starts: list[int], outcome: Outcome) -> dict[str, obje
     """starts: where each operator's instances begin in the metrics."""
     columns = [seen.metrics.columns[name] for name in ("arrived", "executed", "emitted", "pending", "cpu_s")]
     sums = np.stack([np.add.reduceat(column, starts) for column in columns], axis=1).tolist()
-    everyone = [(t.name, o) for t in seen.topologies for o in t.operators]
-    operators = {f"{t}/{o.name}": [o.parallelism, *s] for (t, o), s in zip(everyone, sums, strict=True)}
+    named = [(t.name, o) for t in seen.topologies for o in t.operators]
+    operators = {f"{t}/{o.name}": [o.parallelism, *s] for (t, o), s in zip(named, sums, strict=True)}
     return {
         "at_s": seen.at_s,
         "version": seen.version,
@@ -143,12 +143,12 @@ def _reassigned(engine: Simulator, wish: Reassign, chance: np.random.Generator) 
     placement = engine.layout.placement
     free = Counter({slot: worker.seats for slot, worker in engine.workers.items()})
     free.subtract(placement.slots.values())
-    everyone = sorted(placement)
+    instances = sorted(placement)
     moves: dict[Instance, Slot] = {}
-    for number in chance.permutation(len(everyone)):
+    for number in chance.permutation(len(instances)):
         if len(moves) == wish.instances:
             break
-        instance = everyone[number]
+        instance = instances[number]
         targets = sorted(s for s, seats in free.items() if seats > 0 and s != placement[instance])
         if targets:
             moves[instance] = targets[chance.integers(len(targets))]

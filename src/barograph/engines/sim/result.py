@@ -1,4 +1,4 @@
-"""What a run comes to, as numbers. docs/simulator.md says what each one means."""
+"""The result of a run as numbers. docs/simulator.md explains each one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barograph.engines.degraded import degraded_s
-from barograph.engines.sim.due import DueTimes
-from barograph.engines.sim.latency import Times
-from barograph.engines.sim.priority import PriorityResult, priority_result
+from barograph.engines.sim.grains.complete_times import CompleteTimes
+from barograph.engines.sim.grains.due import DueTimes
+from barograph.engines.sim.priority_result import PriorityResult, priority_result
 from barograph.model import Latency, Snapshot
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class CompleteTime:
     max: float
 
     @staticmethod
-    def of(times: Times) -> "CompleteTime":
+    def of(times: CompleteTimes) -> "CompleteTime":
         seconds = (times.mean_s, times.quantile_s(0.5), times.quantile_s(0.99), times.max_s)
         return CompleteTime(*(round(1e3 * s, 3) for s in seconds))
 
@@ -125,15 +125,15 @@ class Result:
 
 
 def result(engine: "Simulator", trace_sha256: str) -> Result:
-    ledger, now_s = engine.ledger, engine.now_s
+    totals, now_s = engine.totals, engine.now_s
     timeout_s = engine.scenario.timeout_s
-    all_due, all_read = Times(timeout_s), Times(timeout_s)
+    all_due, all_read = CompleteTimes(timeout_s), CompleteTimes(timeout_s)
     topologies = []
     for t, topology in enumerate(engine.topologies):
-        due, read = ledger.times(t)
+        due, read = totals.times(t)
         completed = read.count
         ages, rows = engine.grain.unfinished(t, now_s)
-        due.add(ages, rows)  # who is not through yet has waited so long already; leaving them out would flatter
+        due.add(ages, rows)  # rows that have not ended count with their age; without them times would look too good
         all_due.merge(due)
         all_read.merge(read)
         topologies.append(
@@ -145,11 +145,11 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
                 round(completed / now_s, 3),
                 round(completed / _rows_at_sinks(engine, t) / now_s, 3),
                 round(due.late, 3),
-                round(ledger.failed_rows[t], 3),
-                round(ledger.replayed_rows[t], 3),
+                round(totals.failed_rows[t], 3),
+                round(totals.replayed_rows[t], 3),
                 round(float(rows.sum()), 3),
-                round(ledger.stopped_s[t], 3),
-                round(ledger.starved_s[t], 3),
+                round(totals.stopped_s[t], 3),
+                round(totals.starved_s[t], 3),
                 _degraded_s(engine, t),
             )
         )
@@ -166,31 +166,31 @@ def result(engine: "Simulator", trace_sha256: str) -> Result:
         source_rows_per_s=round(sum(t.source_rows_per_s for t in topologies), 3),
         late_rows=round(all_due.late, 3),
         lost_rows=round(engine.grain.unaccounted(now_s), 3),
-        failed_rows=round(sum(ledger.failed_rows), 3),
-        replayed_rows=round(sum(ledger.replayed_rows), 3),
-        cpu_reserved_s=round(ledger.cpu_reserved_s, 3),
-        cpu_limit_s=round(ledger.cpu_limit_s, 3),
-        cpu_used_s=round(ledger.cpu_used_s, 3),
-        memory_reserved_mb=round(ledger.memory_mb_s / now_s, 3),
-        nodes_mean=round(ledger.node_s / now_s, 3),
-        nodes_min=ledger.nodes_min or 0,
-        nodes_max=ledger.nodes_max,
-        workers_mean=round(ledger.worker_s / now_s, 3),
-        workers_max=ledger.workers_max,
+        failed_rows=round(sum(totals.failed_rows), 3),
+        replayed_rows=round(sum(totals.replayed_rows), 3),
+        cpu_reserved_s=round(totals.cpu_reserved_s, 3),
+        cpu_limit_s=round(totals.cpu_limit_s, 3),
+        cpu_used_s=round(totals.cpu_used_s, 3),
+        memory_reserved_mb=round(totals.memory_mb_s / now_s, 3),
+        nodes_mean=round(totals.node_s / now_s, 3),
+        nodes_min=totals.nodes_min or 0,
+        nodes_max=totals.nodes_max,
+        workers_mean=round(totals.worker_s / now_s, 3),
+        workers_max=totals.workers_max,
         traffic=TrafficResult(
-            round(ledger.between_nodes_rows / now_s, 3),
-            round(ledger.between_workers_rows / now_s, 3),
-            round(ledger.between_nodes_rows / max(1.0, ledger.sent_rows), 4),
-            round(ledger.between_workers_rows / max(1.0, ledger.sent_rows), 4),
+            round(totals.between_nodes_rows / now_s, 3),
+            round(totals.between_workers_rows / now_s, 3),
+            round(totals.between_nodes_rows / max(1.0, totals.sent_rows), 4),
+            round(totals.between_workers_rows / max(1.0, totals.sent_rows), 4),
         ),
-        moves=ledger.moves,
-        reconfigurations=ledger.reconfigurations,
-        decisions=ledger.decisions,
-        refused=ledger.refused,
+        moves=totals.moves,
+        reconfigurations=totals.reconfigurations,
+        decisions=totals.decisions,
+        refused=totals.refused,
         topologies=tuple(topologies),
         trace_sha256=trace_sha256,
         priority=priority_result(engine, {t.name: t.complete_time_ms.mean / 1000.0 for t in topologies}),
-        over_time=tuple(ledger.over_time),
+        over_time=tuple(totals.over_time),
     )
 
 
@@ -224,11 +224,11 @@ def _rows_at_sinks(engine: "Simulator", t: int) -> float:
 
 def _degraded_s(engine: "Simulator", t: int) -> dict[int, int] | None:
     seconds = int(engine.now_s + 1e-9)
-    out = engine.ledger.output_by_second[t]
+    out = engine.totals.output_by_second[t]
     due = np.zeros(seconds)
     for part in engine.layout.operators:
         if part.topology == t and part.work.load is not None:
             times = DueTimes(part.work.load, [1.0], engine.scenario.duration_s)
             counts = np.array([times.count(float(s)) for s in range(seconds + 1)])
             due += np.diff(counts) * engine.layout.gain[part.index]
-    return degraded_s([out.get(s, 0.0) for s in range(seconds)], due.tolist(), engine.ledger.stops[t])
+    return degraded_s([out.get(s, 0.0) for s in range(seconds)], due.tolist(), engine.totals.stops[t])

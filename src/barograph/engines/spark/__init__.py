@@ -1,1 +1,1 @@
-"""The Spark engine: a small Scala plug-in is its hands and eyes, this package drives it."""
+"""The Spark engine: a Scala plug-in reports telemetry and carries out orders, and this package drives it."""

@@ -1,17 +1,18 @@
-"""The Spark settings Barograph needs. They are configuration points of any Spark 4.3 application."""
+"""The Spark settings that Barograph needs. Any Spark 4.3 application can use them."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
+from barograph.config import default
 from barograph.model import BadInput
 
 PLUGIN_JAR = Path(__file__).parent / "jars" / "barograph-plugin.jar"
 
-# What lies between two instances is bounded in time, so that a cut under overload does not wait for it to drain and the
-# backlog stays at the source, where it is seen; and in memory, which only rows of very fast operators fill.
-IN_FLIGHT_MS = 200
+# Rows in flight between two instances are bounded in time, so that a cut under overload does not wait long for them and
+# the backlog stays at the source, where it is measured; and in memory, which only very fast operators fill.
+IN_FLIGHT_MS = round(default("in-flight") * 1000)
 IN_FLIGHT_BYTES = 4 << 20
-# Twice Spark's own: fewer messages under load. At low load a buffer is sent half-filled after some milliseconds anyway.
+# Twice Spark's default: fewer messages under load. At low load a buffer is sent after some milliseconds anyway.
 BUFFER_BYTES = 64 << 10
 
 
@@ -22,7 +23,7 @@ def plugin_jar() -> Path:
 
 
 def real_time_settings() -> dict[str, str]:
-    """What Spark's real-time mode asks for, with or without Barograph."""
+    """What Spark's real-time mode needs, with or without Barograph."""
     return {
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -32,20 +33,20 @@ def real_time_settings() -> dict[str, str]:
 
 
 def plain_settings() -> dict[str, str]:
-    """Spark alone, as a user has it: its own settings, and the jar on the class path for the source and the sink that
-    it carries. Nothing of the plug-in runs."""
+    """Spark without Barograph: only its own settings, and the jar on the class path because it contains the replay
+    source and the timed sink. The plug-in does not run."""
     jar = str(plugin_jar())
     return {
         **real_time_settings(),
         "spark.driver.extraClassPath": jar,
         "spark.executor.extraClassPath": jar,
-        # A sink that is not Spark's own is not on its list.
+        # Spark's list of allowed sinks has only its own.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
     }
 
 
 def plugin_settings() -> dict[str, str]:
-    """The hooks through which Barograph enters, and the settings it recommends."""
+    """The hooks of the plug-in, and the settings that Barograph recommends."""
     jar = str(plugin_jar())
     return {
         **real_time_settings(),
@@ -54,19 +55,19 @@ def plugin_settings() -> dict[str, str]:
         "spark.sql.extensions": "org.apache.spark.barograph.BarographExtensions",
         "spark.plugins": "org.apache.spark.barograph.BarographPlugin",
         "spark.shuffle.manager.incremental": "org.apache.spark.barograph.MeteredShuffleManager",
-        # Spark's own check would refuse our nodes; the planner rule makes the same check on the plan as written.
+        # Spark's own check would refuse our plan nodes; the planner rule makes the same check on the original plan.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
-        # A seat that was promised is free at once; waiting is only for one that a batch task holds for a moment.
+        # An ordered seat is normally free at once; this is for a seat that a batch task holds for a moment.
         "spark.locality.wait": "3s",
         **tuned_settings(),
     }
 
 
 def tuned_settings() -> dict[str, str]:
-    """Bounded rows in flight, a changelog for state, a short buffer wait."""
+    """Bounded rows in flight, changelog checkpoints of state, and a short buffer wait."""
     return {
         "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "5",
         "spark.shuffle.streaming.networkBufferSize": str(BUFFER_BYTES),
@@ -78,7 +79,7 @@ def tuned_settings() -> dict[str, str]:
 
 
 def in_flight(seconds: float) -> dict[str, str]:
-    """How long what waits in front of an instance may take it; 0: no bound in time."""
+    """The maximum queueing time in front of an instance; 0: no bound in time."""
     return {"spark.barograph.inFlightMs": str(round(seconds * 1000))}
 
 

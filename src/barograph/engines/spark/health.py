@@ -1,6 +1,6 @@
-"""Whether this machine can run Barograph: one finding for each thing it needs, with what to do where it is missing.
+"""Whether this machine can run Barograph: one finding for each thing it needs, with advice if it is missing.
 
-Looks only; the one thing it makes, a control group, it removes.
+Reads only, except for one control group that it makes and removes.
 """
 
 import importlib.metadata
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from barograph.engines.spark.cluster.java import find_java, spark_jars
+from barograph.engines.spark.cluster.node_limit import RunGroups, make_groups, remove_groups
+from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import plugin_jar
-from barograph.engines.spark.fence import Groups, make_groups, remove_groups
 from barograph.engines.spark.folders import cache_folder, state_folder
-from barograph.engines.spark.java import find_java, spark_jars
-from barograph.engines.spark.settings import ClusterSettings
 from barograph.model import BadInput
 
 LEAST_MEMORY_MB = 4096
@@ -26,7 +26,7 @@ LEAST_DISK_MB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """ok: as it should be. essential: nothing runs without it. advice: what to do where it is not ok."""
+    """ok: as it should be. essential: nothing runs without it. advice: what to do if it is not ok."""
 
     name: str
     ok: bool
@@ -78,9 +78,9 @@ def _plugin() -> Finding:
 
 
 def _control_groups() -> Finding:
-    """Whether nodes can be fenced is tried, not guessed."""
+    """Tries to write the fence of a node."""
     groups = make_groups(f"doctor-{os.getpid()}-{secrets.token_hex(2)}", ["node-1"])
-    if not isinstance(groups, Groups):
+    if not isinstance(groups, RunGroups):
         advice = (
             "run as root, or have a cgroup with the cpu controller delegated to you; without it nodes have no limit"
         )
@@ -89,14 +89,16 @@ def _control_groups() -> Finding:
         groups.fence("node-1", 0.5)
         return Finding("control groups", True, f"version {groups.version}, nodes can be fenced")
     except OSError as error:
-        return Finding("control groups", False, f"version {groups.version}: {error}", "nodes have no limit", False)
+        return Finding(
+            "control groups", False, f"version {groups.version}: {error}", "without it nodes have no limit", False
+        )
     finally:
         remove_groups(groups)
 
 
 def _cores() -> Finding:
     cores = len(os.sched_getaffinity(0))
-    return Finding("cores", cores >= 2, f"{cores}", "two cores are the least that give useful figures", False)
+    return Finding("cores", cores >= 2, f"{cores}", "figures are useful only with at least two cores", False)
 
 
 def _memory() -> Finding:
@@ -105,7 +107,7 @@ def _memory() -> Finding:
     need_mb = LEAST_MEMORY_MB
     return Finding(
         "memory", free_mb >= need_mb, f"{free_mb:,} MB available",
-        f"three nodes take about {need_mb:,} MB: fewer --nodes, or less --memory", essential=False,
+        f"three nodes take about {need_mb:,} MB: use fewer --nodes or less --memory", essential=False,
     )  # fmt: skip
 
 
@@ -126,7 +128,7 @@ def _addresses() -> Finding:
 
 
 def _ports() -> Finding:
-    return _bindable("ports", "127.0.0.1", "free ones are given", "no local port can be opened: see ulimit -n")
+    return _bindable("ports", "127.0.0.1", "free ports can be opened", "no local port can be opened: see ulimit -n")
 
 
 def _bindable(name: str, address: str, found: str, advice: str) -> Finding:

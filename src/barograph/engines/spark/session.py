@@ -1,49 +1,67 @@
-"""A Spark session with Barograph's settings, in this process."""
+"""Spark sessions with Barograph's settings, in this process."""
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from barograph.engines.spark.cluster.java import java_home
 from barograph.engines.spark.conf import merged
-from barograph.engines.spark.java import java_home
 
 
-def open_session(name: str, *settings: Mapping[str, str]) -> SparkSession:
-    """Start the driver. Later settings win over earlier ones."""
+def open_session(name: str, *settings: Mapping[str, str], log: Path | None = None) -> SparkSession:
+    """Start the driver. Later settings win over earlier ones. log: for what its JVM writes; None: standard error."""
     os.environ["JAVA_HOME"] = str(java_home())
     logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
     quiet = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A driver plans and hands out tasks, a little of everything: the second compiler would take a whole core for
-        # minutes, just when epochs begin, and save little afterwards.
+        # A driver runs little code often: the C2 compiler would take a whole core for minutes, just when epochs begin,
+        # and save little afterwards.
         "spark.driver.extraJavaOptions": f"{logging} -XX:TieredStopAtLevel=1",
         "spark.driver.memory": "1g",
     }
+    chosen = merged(quiet, *settings)
+    if log is not None:
+        _start_jvm({"spark.app.name": name, **chosen}, log)
     builder = SparkSession.builder.appName(name)
-    for key, value in merged(quiet, *settings).items():
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
+def _start_jvm(settings: Mapping[str, str], log: Path) -> None:
+    """Start the driver's JVM with its output in a file; pyspark itself would start it with ours."""
+    if SparkContext._gateway is not None:  # it runs already
+        return
+    conf = SparkConf().setAll(list(settings.items()))
+    with log.open("ab") as out:
+        gateway = launch_gateway(conf, {"stdout": out, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
 @contextmanager
-def quiet_local(name: str) -> Iterator[SparkSession]:
-    """Plain Spark in this process alone, for reading files; ended when the work is done."""
+def quiet_local(name: str, log: Path) -> Iterator[SparkSession]:
+    """Spark in this process alone, for reading files; it is stopped at the end of the block. log: for its output."""
     os.environ["JAVA_HOME"] = str(java_home())
     logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
-    builder = SparkSession.builder.appName(name).master("local[*]")
-    for key, value in {
+    chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": logging,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
-    }.items():
+    }
+    _start_jvm({"spark.app.name": name, "spark.master": "local[*]", **chosen}, log)
+    builder = SparkSession.builder.appName(name).master("local[*]")
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
@@ -53,7 +71,7 @@ def quiet_local(name: str) -> Iterator[SparkSession]:
 
 
 def await_executors(spark: SparkSession, count: int, timeout_s: float = 90.0) -> None:
-    """Wait until so many executors can take tasks."""
+    """Wait until ``count`` executors can take tasks."""
     deadline = time.monotonic() + timeout_s
     context = spark.sparkContext._jsc.sc()
     while (found := int(context.getExecutorIds().size())) < count:
@@ -63,6 +81,6 @@ def await_executors(spark: SparkSession, count: int, timeout_s: float = 90.0) ->
 
 
 def real_time(writer: DataStreamWriter, epoch_s: float) -> DataStreamWriter:
-    """Give a query the real-time trigger. (pyspark's type hints do not know it yet.)"""
+    """Set the real-time trigger. (pyspark's type hints do not have it yet.)"""
     trigger: DataStreamWriter = writer.trigger(realTime=f"{round(epoch_s * 1000)} milliseconds")  # type: ignore[call-overload]
     return trigger

@@ -113,7 +113,7 @@ def _over_time(results: Results) -> list[Headline]:
             same and before[OFFLINE] < before[DEFAULT],
         ),
         holds("over time: how often online reschedules", "once", str(changes), changes == [1] * len(runs)),
-        within_factor("over time: silence while online reschedules", SILENT_S, silent_s, "s"),
+        within_factor("over time: without output while online reschedules", SILENT_S, silent_s, "s"),
         *_ordered("over time: after it", results, OVER_TIME),
         *_below_default("over time: after it", results, [OVER_TIME]),
     ]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import Result, find
-from barograph.rehearsal import rehearse
 
 FACTOR, POINTS, COUNT = 2.0, 10.0, 0.5
 
@@ -97,3 +97,10 @@ def in_order(what: str, ours: Mapping[str, float], stated: Sequence[str], *, bec
 def holds(what: str, stated: str, ours: str, met: bool, *, because: str = "") -> Headline:
     """Anything else, in words and numbers."""
     return Headline(what, stated, ours, met, "" if met else because)
+
+
+def no_row_lost_or_repeated(results: Mapping[str, Result]) -> Headline:
+    """Over all runs of a paper."""
+    lost, again = (sum(getattr(r, name) for r in results.values()) for name in ("lost_rows", "replayed_rows"))
+    found = f"{lost:g} lost, {again:g} repeated in {len(results)} runs"
+    return holds("rows lost or repeated, in all runs", "0", found, lost == 0 and again == 0)

@@ -1,8 +1,9 @@
 """Kombi et al.'s headlines: AUTOSCALE beside Storm's default scheduler, at minimal degrees and at an expert's.
 
 Storm's default is ``even``: it spreads what it is given and never changes a degree. CPU and memory are what users
-declare for each instance, over the time that the instance runs. The paper's figures are lost; what its text states is
-here, and what of it the simulator cannot show has its cause. Last come the same streams under Barograph's own policy.
+declare for each instance, over the time that the instance runs. The paper's figures are lost, so only its text
+is compared; where the simulator cannot show a result, the cause is given. Last come the same streams under Barograph's
+own policy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,16 +60,16 @@ def judge(results: Results) -> Sequence[Headline]:
 def _congestion(results: Results) -> Iterator[Headline]:
     """ConfMin: "we observe that the incoming load cannot be handled, thus leading to the complete congestion"."""
     for stream in ("3-step", "5-step"):
-        storm, autoscale = (results[f"{stream} conf-min {who}"] for who in ("storm", "autoscale"))
+        storm, autoscale = (results[f"{stream} conf-min {system}"] for system in ("storm", "autoscale"))
         what = f"{stream} ConfMin, Storm: rows that still wait at the end"
         stated = "congested until a user intervenes, also at the low rate"
         end, fall = _backlog(storm, stream)[-1], max(_backlog(storm, stream))
         yield holds(what, stated, f"{end:,.0f}, at most {fall:,.0f}", end > 0.5 * fall)
         what = f"{stream} ConfMin, AUTOSCALE: rows that still wait at the end"
         left, most = _backlog(autoscale, stream)[-1], max(_backlog(autoscale, stream))
-        yield holds(what, "none: congestion is left", f"{left:,.0f}, at most {most:,.0f}", left < 100)
-        late = {who: 100 * r.late_rows / _due(r) for who, r in (("AUTOSCALE", autoscale), ("Storm", storm))}
-        told = ", ".join(f"{who} {pct:.1f} %" for who, pct in late.items())
+        yield holds(what, "none: the congestion ends", f"{left:,.0f}, at most {most:,.0f}", left < 100)
+        late = {system: 100 * r.late_rows / _due(r) for system, r in (("AUTOSCALE", autoscale), ("Storm", storm))}
+        told = ", ".join(f"{system} {pct:.1f} %" for system, pct in late.items())
         yield holds(f"{stream} ConfMin: dephased rows", "AUTOSCALE < Storm", told, late["AUTOSCALE"] < late["Storm"])
 
 
@@ -182,7 +183,7 @@ def _advertising_expert(results: Results) -> Iterator[Headline]:
     yield within("advertising ConfExpt: supervisors, at the fewest", 1, autoscale.nodes_min, "nodes")
     yield _same_throughput("advertising ConfExpt", storm, autoscale)
     shares = {"AUTOSCALE": autoscale.traffic.inter_node_share, "Storm": storm.traffic.inter_node_share}
-    told = ", ".join(f"{who} {100 * share:.0f} %" for who, share in shares.items())
+    told = ", ".join(f"{system} {100 * share:.0f} %" for system, share in shares.items())
     less = shares["AUTOSCALE"] < shares["Storm"]
     yield holds("advertising ConfExpt: rows between machines", "AUTOSCALE < Storm", told, less)
 
@@ -222,7 +223,7 @@ def _exact(results: Results) -> Headline:
 
 
 def _saved(before: Result, after: Result) -> dict[str, float]:
-    """What the second run reserves less than the first, in per cent."""
+    """By how many per cent the second run reserves less than the first."""
     cpu = 1 - after.cpu_reserved_s / before.cpu_reserved_s
     memory = 1 - after.memory_reserved_mb / before.memory_reserved_mb
     return {"CPU": 100 * cpu, "memory": 100 * memory}
@@ -254,7 +255,7 @@ def _due(result: Result) -> float:
 
 
 def _changes(series: OperatorSeries) -> list[tuple[float, int]]:
-    """When an operator was given another number of instances, and how many; first of all what it began with."""
+    """When an operator's number of instances changed, and to what; the first entry is what it began with."""
     found: list[tuple[float, int]] = []
     for at_s, instances in zip(series.at_s, series.instances, strict=True):
         if not found or instances != found[-1][1]:

@@ -13,9 +13,9 @@ and Storm counts it from the spout's emission; what waits in Kafka is not in it.
 cent of what was offered: one row stands for several of the paper's.
 
 What the paper does not state was chosen with its tables in view, so not every agreement is evidence. The throughput of
-the scheme and of R-Storm(30) under regular load is not judged, since the length of a move and the costs were chosen by
-it. Lines in ``CHOSEN`` are judged, and say what they follow from. The surge beside A was made large enough to be seen,
-and declared shares of 10 % at least keep avg's sources from holding back what it has to show.
+the scheme and of R-Storm(30) under regular load is not judged, since the length of a move and the costs were chosen to
+match it. Lines in ``CHOSEN`` are judged, and say what they follow from. The surge beside A was made large enough to
+have an effect. Declared shares are at least 10 %, so that the sources of ``avg`` are not its bottleneck.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -126,8 +126,8 @@ def _table(table: Table, results: Results) -> Iterator[Headline]:
     why = _cause(table, SCHEME, mine)
     yield in_order(f"{table.load}: order of complete times", papers, stated_order, because=why)
     if table.nodes is not None and table.workers is not None:
-        yield within(f"{table.load}, scheme: nodes on the mean", table.nodes, mine[SCHEME].nodes_mean)
-        yield within(f"{table.load}, scheme: workers on the mean", table.workers, mine[SCHEME].workers_mean)
+        yield within(f"{table.load}, scheme: mean nodes", table.nodes, mine[SCHEME].nodes_mean)
+        yield within(f"{table.load}, scheme: mean workers", table.workers, mine[SCHEME].workers_mean)
     yield from _throughput(table, mine)
     yield _ours(table, mine)
 
@@ -161,11 +161,11 @@ def _cause(table: Table, name: str, mine: Results) -> str:
         return (
             f"the scheme's total is {each_pct[0]:.0f} % of a core for each instance of {operator}, and the peak needs"
             f" {peak_pct:.0f} %: {short}. The paper's was shorter of CPU; how far its load falls between peaks, which"
-            " decides what the scheme allots on the mean, is not stated"
+            " decides what the scheme allots on average, is not stated"
         )
     return (
         "the numbers of producers in successive cycles are independent, so the line through five of them does not"
-        f" foretell the sixth: each instance had {min(each_pct):.0f} to {max(each_pct):.0f} % of a core, and {short}"
+        f" predict the sixth: each instance had {min(each_pct):.0f} to {max(each_pct):.0f} % of a core, and {short}"
     )
 
 
@@ -230,10 +230,10 @@ def _placement(results: Results) -> Iterator[Headline]:
     nodes = {pct: (run.nodes_mean, run.nodes_max) for pct, run in runs.items()}
     met = nodes == {30: (1.0, 1), 70: (2.0, 2)} and not any(run.moves for run in runs.values())
     yield holds(
-        "nodes by declared share, nothing held", "30 %: 1, 70 %: 2", f"30 %: {nodes[30]}, 70 %: {nodes[70]}", met
+        "nodes by declared share, without limits", "30 %: 1, 70 %: 2", f"30 %: {nodes[30]}, 70 %: {nodes[70]}", met
     )
     times = {f"{pct} %": run.complete_time_ms.mean for pct, run in runs.items()}
-    yield in_order("complete time by declared share, nothing held", times, ("70 %", "30 %"))
+    yield in_order("complete time by declared share, without limits", times, ("70 %", "30 %"))
 
 
 def _beside(results: Results) -> Iterator[Headline]:

@@ -1,0 +1,135 @@
+/**
+ * Calls into Spark's private parts that need reflection or one of Spark's own packages, and most calls into its
+ * scheduler. Other files use internal classes of Spark too: most of planner/ and shuffle/, the repartition and the
+ * preparation of state, the source's checkpoint, the sink, and the messages between driver and executors. That is why
+ * every file is in a package below org.apache.spark. A new Spark version can break any of them.
+ */
+package org.apache.spark.sql.barograph {
+
+  import scala.jdk.CollectionConverters._
+
+  import org.apache.hadoop.conf.Configuration
+
+  import org.apache.spark.sql.SparkSession
+  import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+  import org.apache.spark.sql.execution.streaming.runtime.{StreamExecution, StreamingQueryCheckpointMetadata}
+
+  object SqlInternals {
+    /** The running queries of the application, in all sessions. */
+    def activeQueries(session: SparkSession): Seq[StreamExecution] =
+      session.asInstanceOf[ClassicSession].sharedState.activeStreamingQueries.values().asScala.toSeq.collect {
+        case query: StreamExecution => query
+      }
+
+    /** A session of its own with this one's settings and catalogue. */
+    def copyOf(session: SparkSession): ClassicSession = session.asInstanceOf[ClassicSession].cloneSession()
+
+    def hadoopConf(session: SparkSession): Configuration =
+      session.asInstanceOf[ClassicSession].sessionState.newHadoopConf()
+
+    /** The checkpoint's logs of epochs begun and committed. */
+    def logsOf(session: SparkSession, checkpoint: String): StreamingQueryCheckpointMetadata =
+      new StreamingQueryCheckpointMetadata(session.asInstanceOf[ClassicSession], checkpoint)
+  }
+}
+
+package org.apache.spark.shuffle.streaming.barograph {
+
+  import org.apache.spark.shuffle.streaming.StreamingShuffleWriter
+
+  object StreamingInternals {
+    /** A receiver has taken all rows that were sent to it, up to this number. */
+    def acknowledged(writer: StreamingShuffleWriter[_, _], receiver: Int, last: Long): Unit =
+      writer.onTerminationAckReceived(receiver, last)
+
+    /** Send half-filled buffers. */
+    def flush(writer: StreamingShuffleWriter[_, _]): Unit = writer.shards.foreach(_.send())
+
+    /** How long a half-filled buffer may wait. Spark's writer reads it again after each wait. */
+    def flushEvery(writer: StreamingShuffleWriter[_, _], ms: Long): Unit = waitField.setLong(writer, ms)
+
+    private lazy val waitField = {
+      val field = classOf[StreamingShuffleWriter[_, _]].getDeclaredField("MAX_BUFFERING_TIME_MS")
+      field.setAccessible(true)
+      field
+    }
+  }
+}
+
+package org.apache.spark.barograph {
+
+  import java.util.concurrent.Semaphore
+
+  import org.apache.spark.{SparkContext, SparkEnv}
+  import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.scheduler.TaskSchedulerImpl
+  import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
+  import org.apache.spark.shuffle.ShuffleWriter
+  import org.apache.spark.sql.SparkSession
+  import org.apache.spark.sql.barograph.SqlInternals
+  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+
+  private[barograph] object SparkInternals {
+
+    /** Local properties that the stream thread sets before it plans an epoch. */
+    val QueryIdProperty = "sql.streaming.queryId"
+    val EpochProperty = "streaming.sql.batchId"
+    val RunIdProperty = "spark.jobGroup.id"
+
+    def context(session: SparkSession): SparkContext = session.sparkContext
+
+    def activeQueries(session: SparkSession): Seq[StreamExecution] = SqlInternals.activeQueries(session)
+
+    /** Executors that can get tasks now; in local mode the driver itself. */
+    def liveExecutors(context: SparkContext): Set[String] =
+      context.schedulerBackend match {
+        // An executor that is being ended, or whose connection is lost, is still listed for some seconds and gets no
+        // tasks.
+        case backend: CoarseGrainedSchedulerBackend => backend.getExecutorIds().filter(backend.isExecutorActive).toSet
+        case _ if context.isLocal => Set(SparkContext.DRIVER_IDENTIFIER)
+        case _ => context.getExecutorIds().toSet
+      }
+
+    /**
+     * End executors that run no task; false, and none ends, if one of them is busy. The cluster manager's target is
+     * lowered first, or it would start others in their place at once.
+     */
+    def release(context: SparkContext, ids: Seq[String]): Boolean =
+      (context.schedulerBackend, context.taskScheduler) match {
+        case (backend: CoarseGrainedSchedulerBackend, tasks: TaskSchedulerImpl) if !ids.exists(tasks.isExecutorBusy) =>
+          context.requestTotalExecutors((liveExecutors(context) -- ids).size, 0, Map.empty)
+          val ended = backend.killExecutors(
+            ids, adjustTargetNumExecutors = false, countFailures = false, force = false)
+          ended.size == ids.size
+        case _ => false
+      }
+
+    /** Request as many executors as there is room for, which is how an application begins on a standalone cluster. */
+    def wantAll(context: SparkContext): Unit = context.requestTotalExecutors(Int.MaxValue, 0, Map.empty)
+
+    /**
+     * A streaming shuffle writer waits for room downstream on one semaphore, which is private. It is replaced by one
+     * that measures the wait, before the first row. Without this the clock would have to be read for every row.
+     */
+    def replaceRoom(writer: ShuffleWriter[_, _], another: Semaphore => Semaphore): Unit = {
+      val field = writer.getClass.getDeclaredFields.find(_.getType == classOf[Semaphore]).getOrElse(
+        throw new IllegalStateException(
+          s"${writer.getClass.getName} has no semaphore: this plug-in needs Spark 4.3"))
+      field.setAccessible(true)
+      field.set(writer, another(field.get(writer).asInstanceOf[Semaphore]))
+    }
+
+    /** An endpoint for orders in this executor. The driver sends over the connection that the executor opened. */
+    def mailbox(name: String)(take: Orders => Unit): RpcEndpointRef = {
+      val env: RpcEnv = SparkEnv.get.rpcEnv
+      env.setupEndpoint(name, new ThreadSafeRpcEndpoint {
+        override val rpcEnv: RpcEnv = env
+        override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
+        override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
+          case AreYouThere => context.reply(true)
+          case AskHowFar(topology) => context.reply(Lives.howFar(topology))
+        }
+      })
+    }
+  }
+}

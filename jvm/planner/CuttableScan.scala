@@ -1,0 +1,112 @@
+package org.apache.spark.barograph
+
+import java.lang.{Long => JLong}
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.connector.read.streaming._
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
+import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec
+
+/**
+ * Spark's real-time scan, with three additions: an order can end its epoch, the epoch can be longer or shorter than its
+ * trigger says, and its readers can rest. ownMs: the trigger's length; the scan's own length is far longer, and the
+ * readers end it in time.
+ */
+class CuttableScan(
+    output: Seq[Attribute],
+    @transient scan: Scan,
+    @transient stream: MicroBatchStream,
+    @transient start: Offset,
+    batchDurationMs: Long,
+    ownMs: Long,
+    of: Marks)
+  extends RealTimeStreamScanExec(output, scan, stream, start, batchDurationMs) {
+
+  override lazy val readerFactory: PartitionReaderFactory =
+    new CuttableFactory(stream.createReaderFactory(), of, batchDurationMs, ownMs)
+
+  // Spark copies plan nodes by the arguments of the case class, and this class has more.
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(Long.box(ownMs), of)
+}
+
+object CuttableScan {
+  /**
+   * Room for epochs that are longer than their trigger says. It also makes the scan differ from Spark's: Spark takes
+   * scans with the same stream and duration as equal, and does not replace a node by an equal one.
+   */
+  val RoomMs = 86400000L
+}
+
+class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, ownMs: Long)
+  extends PartitionReaderFactory {
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
+    val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
+    val life = Lives.current
+    (partition, reader) match {
+      case (load: ReplayPartition, replay: ReplayReader) if life != null =>
+        life.meter.load = load
+        replay.meter = life.meter
+      case _ =>
+    }
+    new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs)
+  }
+}
+
+/**
+ * Ends its input once its epoch is cut or has lasted for its present length. A cut names its epoch, so a late order
+ * cuts no other epoch. While its topology's gate is shut it reads nothing from the source.
+ */
+class CuttableReader(
+    real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, gate: Gates.Gate, epoch: Long, scanMs: Long, ownMs: Long)
+  extends SupportsRealTimeRead[InternalRow] {
+
+  // Short enough that a cut is not delayed, long enough that an idle source costs no CPU.
+  private val sliceMs = 20L
+  private val restMs = 2L
+  private val life = Lives.current
+  if (life != null) life.reads = true
+  // The replay source times its own waits. For other sources it is unknown whether a call will wait, so each is timed.
+  private val timed = life != null && !real.isInstanceOf[ReplayReader]
+
+  override def next(): Boolean = real.next()
+  override def get(): InternalRow = real.get()
+  override def getOffset: PartitionOffset = real.getOffset
+  override def close(): Unit = real.close()
+
+  override def nextWithTimeout(timeoutMs: JLong): RecordStatus =
+    nextWithTimeout(System.currentTimeMillis(), timeoutMs)
+
+  override def nextWithTimeout(startMs: JLong, timeoutMs: JLong): RecordStatus = {
+    var now = startMs.longValue
+    // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too.
+    val begunMs = now + timeoutMs.longValue - scanMs
+    while (now < endMs(begunMs) && cut.epoch < epoch) {
+      if (gate.shut) rest(begunMs)
+      else {
+        if (timed) life.meter.idleBegins()
+        val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
+        if (timed) life.meter.idleEnds()
+        if (status.hasRecord) {
+          if (life != null) life.rowsRead.increment()
+          return status
+        }
+      }
+      now = System.currentTimeMillis()
+    }
+    RecordStatus.newStatusWithoutArrivalTime(false)
+  }
+
+  private def endMs(begunMs: Long): Long = {
+    val wanted = gate.lengthMs
+    begunMs + (if (wanted > 0L) math.min(wanted, scanMs) else ownMs)
+  }
+
+  /** All earlier rows have been handed on by now: the next row is requested only after that. */
+  private def rest(begunMs: Long): Unit = {
+    if (life != null) { life.meter.idleBegins(); life.rests = true }
+    try while (gate.shut && cut.epoch < epoch && System.currentTimeMillis() < endMs(begunMs)) Thread.sleep(restMs)
+    finally if (life != null) { life.rests = false; life.meter.idleEnds() }
+  }
+}

@@ -1,0 +1,255 @@
+package org.apache.spark.barograph
+
+import java.nio.ByteBuffer
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicLongArray
+import java.util.concurrent.locks.LockSupport
+
+import scala.collection.mutable
+import scala.util.Try
+
+import io.netty.buffer.Unpooled
+
+import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.network.client.{RpcResponseCallback, TransportClient}
+import org.apache.spark.network.shuffle.streaming.{CreditControlMessage, StreamingShuffleMessage}
+import org.apache.spark.shuffle.streaming.{StreamingShuffleServerHandler, StreamingShuffleWriter}
+import org.apache.spark.shuffle.streaming.barograph.StreamingInternals
+import org.apache.spark.util.ErrorNotifier
+
+/**
+ * Bounds the queue in front of an instance in time. Bytes cannot do that: a quarter of a megabyte is a millisecond for
+ * one operator and a minute for another, and a cut must wait until the queue is empty. So each receiver grants each of
+ * its senders as many rows as it executes in that time at its present rate, and grants more as it takes them; a sender
+ * without credit waits, and the backlog stays at the source.
+ *
+ * A grant is a message of Spark's protocol whose number Spark's own writer ignores. Our numbers are negative, so that
+ * they cannot be mistaken for Spark's.
+ */
+object Credit {
+  /** The longest queue in front of an instance, in milliseconds; 0 is no bound. */
+  val Setting = "spark.barograph.inFlightMs"
+  val DefaultMs = 200L
+
+  /**
+   * The grant before a receiver has executed anything. Small, because its rows may be slow; if not, it grants more at
+   * once.
+   */
+  val FirstRows = 16L
+  /** Grants per window: more would cost CPU, fewer would let a receiver run dry. */
+  val GrantsPerWindow = 8L
+  val FewestRows = 2L
+  val MomentNs = 1000000L
+  /** A receiver's last message: it has taken all rows of this sender and will grant no more. */
+  val Enough: Int = Int.MinValue
+  private val CheckNs = 2000000L
+  /** How long half-filled buffers wait while receivers are behind: rows wait anyway, and full buffers cost less CPU. */
+  private val PressedMs = 50L
+  /** While buffers are held back, the clock is read before one row in so many. */
+  private val RowsPerLook = 8
+  /** A connected receiver that has granted nothing for so long does not use credit. */
+  private val StrangerNs = 2000000000L
+  val MostRows: Long = 1L << 24
+
+  def of(shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier, meter: Meter): Credit = {
+    // Spark makes the writer with its handler, and the handler with a call into the writer.
+    lazy val credit: Credit = new Credit(
+      (receiver, last) => StreamingInternals.acknowledged(credit.writer, receiver, last),
+      shuffleId, receivers, task, errors, meter,
+      SparkEnv.get.conf.getLong("spark.shuffle.streaming.networkBufferMaxWaitTimeMs", 50L))
+    credit
+  }
+
+  /**
+   * The grant in a message. None for a message of Spark's own, and for one that cannot be decoded or names a receiver
+   * that does not exist.
+   */
+  private[barograph] def grantIn(message: ByteBuffer, receivers: Int): Option[CreditControlMessage] =
+    Try(decoded(message)).toOption.collect {
+      case grant: CreditControlMessage
+        if grant.numMessages < 0 && grant.shuffleReaderId >= 0 && grant.shuffleReaderId < receivers => grant
+    }
+
+  private def decoded(message: ByteBuffer): StreamingShuffleMessage = {
+    val buffer = Unpooled.wrappedBuffer(message)
+    try StreamingShuffleMessage.decode(buffer) finally buffer.release()
+  }
+
+  def targetNs: Long = SparkEnv.get.conf.getLong(Setting, DefaultMs) * 1000000L
+}
+
+/**
+ * The sender's side: how many rows, counted from the epoch's start, each receiver lets it send. It is the handler of
+ * the writer's incoming messages. calmMs: how long half-filled buffers wait by Spark's own setting.
+ */
+final class Credit private[barograph] (
+    acknowledged: (Int, Long) => Unit, shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier,
+    meter: Meter, calmMs: Long)
+  extends StreamingShuffleServerHandler(acknowledged, shuffleId, receivers, task, errors) {
+
+  /** Set before the first row: the writer's constructor needs its handler. */
+  @volatile var writer: StreamingShuffleWriter[_, _] = _
+
+  private val granted = new AtomicLongArray(receivers)
+  // The sender's own copy: it reads the shared one only when this is used up.
+  private val seen = new Array[Long](receivers)
+  private val enough = new AtomicLongArray(receivers)
+  @volatile private var waiting: Thread = _
+  // Only the sender's thread uses these. pressed: receivers are behind, and buffers are held back.
+  private val pressure = new Pressure
+  private var pressed = false
+  private var rowsUntilLook = Credit.RowsPerLook
+
+  // A broken message must fail this task, with its reason: a grant that is lost would let it wait for ever. Spark's
+  // handler does that with whatever it cannot use.
+  override def receive(client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
+    Credit.grantIn(message.duplicate(), receivers) match {
+      case Some(grant) =>
+        if (grant.numMessages == Credit.Enough) enough.set(grant.shuffleReaderId, 1L)
+        else granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
+        val thread = waiting
+        if (thread != null) LockSupport.unpark(thread)
+      case None => super.receive(client, message, callback)
+    }
+
+  /** Rows that the receiver has let this sender send. */
+  private[barograph] def grantedTo(receiver: Int): Long = granted.get(receiver)
+
+  /** Called by the sender's thread before each row. sent: rows sent to this receiver so far. */
+  def await(receiver: Int, sent: Long): Unit =
+    if (sent < seen(receiver)) {
+      if (pressed) { rowsUntilLook -= 1; if (rowsUntilLook <= 0) judge(System.nanoTime()) }
+    } else {
+      seen(receiver) = granted.get(receiver)
+      if (sent >= seen(receiver)) awaitGrant(receiver, sent)
+    }
+
+  private def awaitGrant(receiver: Int, sent: Long): Unit = {
+    meter.blockedBegins()
+    waiting = Thread.currentThread()
+    val sinceNs = System.nanoTime()
+    // A receiver that has granted nothing yet is starting, not behind.
+    val starting = granted.get(receiver) == 0L
+    try {
+      var turns = 0
+      while (sent >= granted.get(receiver)) {
+        pause()
+        turns += 1
+        // The receiver may be waiting for rows that are still in our buffers.
+        if (turns == 1 && sent >= granted.get(receiver)) StreamingInternals.flush(writer)
+        // Our receivers grant as soon as they are connected. One that grants nothing is Spark's own, and gets all rows.
+        val silent = granted.get(receiver) == 0L && futureClients(receiver).isDone
+        if (silent && System.nanoTime() - sinceNs > Credit.StrangerNs) granted.set(receiver, Long.MaxValue / 2)
+      }
+    } finally { waiting = null; meter.blockedEnds() }
+    seen(receiver) = granted.get(receiver)
+    val nowNs = System.nanoTime()
+    if (starting) pressure.restart(nowNs)
+    else {
+      pressure.waited(nowNs - sinceNs)
+      judge(nowNs)
+    }
+  }
+
+  private def judge(nowNs: Long): Unit = {
+    rowsUntilLook = Credit.RowsPerLook
+    val behind = pressure.behindBy(nowNs)
+    if (behind != pressed) press(behind)
+  }
+
+  /**
+   * After the last row: wait until every receiver has taken all rows, or has closed. If a writer closed earlier, grants
+   * would be unread, the system would reset the connection instead of closing it, and the receiver would see a failure.
+   */
+  def awaitEnough(): Unit = {
+    waiting = Thread.currentThread()
+    try while (!(0 until receivers).forall(hasEnough)) pause() finally waiting = null
+  }
+
+  private def hasEnough(receiver: Int): Boolean = enough.get(receiver) == 1L || {
+    val client = futureClients(receiver)
+    client.isDone && !client.isCompletedExceptionally && !client.join().isActive
+  }
+
+  private def press(on: Boolean): Unit = {
+    pressed = on
+    StreamingInternals.flushEvery(writer, if (on) Math.max(calmMs, Credit.PressedMs) else calmMs)
+  }
+
+  private def pause(): Unit = {
+    LockSupport.parkNanos(Credit.CheckNs)
+    task.killTaskIfInterrupted()
+    task.getTaskFailure.foreach(throw _)
+    errors.throwErrorIfExists()
+  }
+}
+
+/**
+ * The receiver's side: measures its rate and grants rows. Senders are identified by their partition, under which
+ * [[MeteredShuffleManager]] registers them.
+ */
+final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
+  private val clients = new ConcurrentHashMap[Int, TransportClient]()
+  private val ended = mutable.Set[Int]()
+  private var taken, granted, next = Array.emptyLongArray
+  // The sender whose rows are being executed.
+  private var from = 0
+  private val window = new GrantWindow(targetNs)
+
+  /** Called by the thread that connects. */
+  def connected(sender: Int, client: TransportClient): Unit = synchronized {
+    clients.put(sender, client)
+    send(sender, client, if (ended(sender)) Credit.Enough else -Credit.FirstRows.toInt)
+  }
+
+  /** No more rows come from this sender, and all its rows have been taken. It may end before it has connected. */
+  def finished(sender: Int): Unit = synchronized {
+    ended += sender
+    val client = clients.get(sender)
+    if (client != null) send(sender, client, Credit.Enough)
+  }
+
+  def readingFrom(sender: Int): Unit = {
+    if (sender >= taken.length) {
+      taken = taken.padTo(sender + 1, 0L)
+      granted = granted.padTo(sender + 1, Credit.FirstRows)
+      next = next.padTo(sender + 1, 1L)
+    }
+    from = sender
+  }
+
+  /** A row goes into the operator. */
+  def took(): Unit = {
+    val sender = from
+    val n = taken(sender) + 1
+    taken(sender) = n
+    if (!window.begun) {
+      val nowNs = System.nanoTime()
+      window.begin(nowNs, meter.idleNsBy(nowNs))
+    } else {
+      window.took()
+      if (n >= next(sender)) tell(sender, n)
+    }
+  }
+
+  private def tell(sender: Int, n: Long): Unit = {
+    val client = clients.get(sender)
+    if (client != null) {
+      val nowNs = System.nanoTime()
+      val rows = window.rowsFor(clients.size, nowNs, meter.idleNsBy(nowNs))
+      val more = n + rows - granted(sender)
+      if (more > 0) {
+        granted(sender) += more
+        send(sender, client, -more.toInt)
+      }
+      next(sender) = n + Math.max(1L, rows / Credit.GrantsPerWindow)
+    }
+  }
+
+  private def send(sender: Int, client: TransportClient, word: Int): Unit = {
+    val message = new CreditControlMessage(sender, receiver, word)
+    val buffer = client.getChannel.alloc().compositeBuffer().capacity(message.headerLength())
+    message.encode(buffer)
+    client.send(buffer) // consumes the buffer; the reader itself notices a lost connection
+  }
+}

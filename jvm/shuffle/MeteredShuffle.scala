@@ -1,0 +1,161 @@
+package org.apache.spark.barograph
+
+import java.util.concurrent.{LinkedBlockingQueue, Semaphore, TimeUnit}
+import java.util.concurrent.locks.LockSupport
+
+import scala.annotation.nowarn
+
+import org.apache.spark.{Partitioner, SparkException, TaskContext}
+import org.apache.spark.network.client.TransportClient
+import org.apache.spark.network.shuffle.streaming.{DataMessage, StreamingShuffleMessage, TerminationControlMessage}
+import org.apache.spark.scheduler.MapStatus
+import org.apache.spark.shuffle._
+import org.apache.spark.shuffle.streaming._
+import org.apache.spark.util.ErrorNotifier
+
+/**
+ * Spark's streaming shuffle with meters: enabled by spark.shuffle.manager.incremental. Rows are counted one by one,
+ * which costs an addition each. Waiting is timed where Spark waits, in the reader's queue and for the writer's buffers,
+ * so a clock is read once per wait and not per row. Rows in flight are bounded by [[Credit]]. Tasks that are not
+ * instances of a topology get Spark's own reader and writer.
+ */
+// Spark declares the types of the metrics private, so no class outside Spark's packages could override these methods.
+@nowarn("msg=may be unable to override")
+class MeteredShuffleManager extends StreamingShuffleManager {
+  override def getWriter[K, V](
+      handle: ShuffleHandle, mapId: Long, context: TaskContext, metrics: ShuffleWriteMetricsReporter)
+      : ShuffleWriter[K, V] = {
+    val life = Lives.current
+    if (life == null) super.getWriter[K, V](handle, mapId, context, metrics)
+    else {
+      val shuffle = handle.asInstanceOf[StreamingShuffleHandle[K, V, _]]
+      val partitioner = shuffle.dependency.partitioner
+      life.meter.sent = new Counters(partitioner.numPartitions)
+      val errors = new ErrorNotifier()
+      val credit =
+        if (Credit.targetNs == 0L) null
+        else Credit.of(shuffle.shuffleId, partitioner.numPartitions, context, errors, life.meter)
+      // By partition, as in Spark's older shuffle, and not by task: so a receiver can identify its senders.
+      val real = new StreamingShuffleWriter[K, V](shuffle, context.partitionId(), context, Option(credit), errors)
+      if (credit != null) credit.writer = real
+      SparkInternals.replaceRoom(real, room => new MeteredRoom(room.availablePermits(), life.meter))
+      new MeteredWriter[K, V](real, partitioner, credit, life.meter)
+    }
+  }
+
+  override def getReader[K, C](
+      handle: ShuffleHandle, startMapIndex: Int, endMapIndex: Int, startPartition: Int, endPartition: Int,
+      context: TaskContext, metrics: ShuffleReadMetricsReporter): ShuffleReader[K, C] = {
+    val life = Lives.current
+    if (life == null) {
+      super.getReader(handle, startMapIndex, endMapIndex, startPartition, endPartition, context, metrics)
+    } else {
+      val targetNs = Credit.targetNs
+      val grants = if (targetNs > 0) new Grants(context.partitionId(), targetNs, life.meter) else null
+      new MeteredReader[K, C](handle, context, new MeteredQueue(life.meter, grants), grants, life.meter)
+    }
+  }
+}
+
+// A parameter that is a field is set before the constructor of the superclass runs, which starts a thread that uses it.
+class MeteredReader[K, C](
+    handle: ShuffleHandle,
+    task: TaskContext,
+    override private[spark] val messageQueue: LinkedBlockingQueue[StreamingShuffleMessage],
+    grants: Grants,
+    meter: Meter)
+  extends StreamingShuffleReader[K, C](handle, task) {
+
+  override protected def createClient(mapId: Int, remoteHost: String, remotePort: Int): TransportClient = {
+    val client = super.createClient(mapId, remoteHost, remotePort)
+    if (grants != null) grants.connected(mapId, client)
+    client
+  }
+
+  override def read(): Iterator[Product2[K, C]] = {
+    val rows = super.read()
+    new Iterator[Product2[K, C]] {
+      override def hasNext: Boolean = try rows.hasNext catch { case lost: SparkException => throw afterTheCause(lost) }
+      override def next(): Product2[K, C] = {
+        meter.executed.increment()
+        val row = try rows.next() catch { case lost: SparkException => throw afterTheCause(lost) }
+        if (grants != null) grants.took()
+        row
+      }
+    }
+  }
+
+  /**
+   * A writer that fails closes its connections before its task reports why, and the first report to reach the driver is
+   * the one that the query dies of. So a task that has only lost its connection reports that a moment later.
+   */
+  private def afterTheCause(lost: SparkException): SparkException = {
+    val untilNs = System.nanoTime() + MeteredReader.AfterTheCauseNs
+    while (!task.isInterrupted() && System.nanoTime() < untilNs) LockSupport.parkNanos(MeteredReader.LookNs)
+    lost
+  }
+}
+
+object MeteredReader {
+  /** Longer than a report takes; short against the seconds that a restart takes. */
+  private val AfterTheCauseNs = 150000000L
+  private val LookNs = 5000000L
+}
+
+/**
+ * Messages from other instances that wait for this one. A message holds many rows; the clock is read only if there is
+ * none.
+ */
+final class MeteredQueue(meter: Meter, grants: Grants) extends LinkedBlockingQueue[StreamingShuffleMessage] {
+  override def poll(timeout: Long, unit: TimeUnit): StreamingShuffleMessage = {
+    val message = takeOrWait(timeout, unit)
+    message match {
+      case rows: DataMessage if grants != null => grants.readingFrom(rows.shuffleWriterId)
+      case end: TerminationControlMessage if grants != null => grants.finished(end.shuffleWriterId)
+      case _ =>
+    }
+    message
+  }
+
+  private def takeOrWait(timeout: Long, unit: TimeUnit): StreamingShuffleMessage = {
+    val ready = poll()
+    if (ready != null) ready
+    else {
+      meter.idleBegins()
+      try super.poll(timeout, unit) finally meter.idleEnds()
+    }
+  }
+}
+
+/** The writer's room for buffers in flight. A buffer holds many rows; the clock is read only if there is no room. */
+final class MeteredRoom(permits: Int, meter: Meter) extends Semaphore(permits) {
+  override def tryAcquire(permits: Int, timeout: Long, unit: TimeUnit): Boolean =
+    tryAcquire(permits) || {
+      meter.blockedBegins()
+      try super.tryAcquire(permits, timeout, unit) finally meter.blockedEnds()
+    }
+}
+
+class MeteredWriter[K, V](real: ShuffleWriter[K, V], partitioner: Partitioner, credit: Credit, meter: Meter)
+  extends ShuffleWriter[K, V] {
+  override def write(rows: Iterator[Product2[K, V]]): Unit = {
+    var lastNs = 0L
+    val sent = meter.sent
+    real.write(new Iterator[Product2[K, V]] {
+      override def hasNext: Boolean = rows.hasNext || { if (lastNs == 0L) lastNs = System.nanoTime(); false }
+      override def next(): Product2[K, V] = {
+        val row = rows.next()
+        val receiver = partitioner.getPartition(row._1)
+        if (credit != null) credit.await(receiver, sent.own(receiver))
+        sent.increment(receiver)
+        row
+      }
+    })
+    if (credit != null) credit.awaitEnough()
+    // After its last row a writer waits until its receivers have taken all rows.
+    if (lastNs != 0L) meter.blockedSince(lastNs)
+  }
+
+  override def stop(success: Boolean): Option[MapStatus] = real.stop(success)
+  override def getPartitionLengths(): Array[Long] = real.getPartitionLengths()
+}

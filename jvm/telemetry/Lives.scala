@@ -1,0 +1,176 @@
+package org.apache.spark.barograph
+
+import java.lang.management.ManagementFactory
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{ConcurrentHashMap, ConcurrentLinkedQueue}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.{SparkEnv, TaskContext}
+
+/** One instance in one epoch, as its own thread sees it. Times are milliseconds since 1970; 0 means not yet. */
+final class Life(
+    val topology: String,
+    val runId: String,
+    val epoch: Long,
+    val operator: String,
+    val index: Int,
+    val executor: String,
+    val pid: Int,
+    val tid: Int,
+    val startedMs: Long) {
+  @volatile var endedMs: Long = 0L
+  /** Rows read from the source in this epoch. */
+  val rowsRead = new Counter
+  val meter = new Meter
+  /** Whether it reads from a source; whether it rests and has no row left to hand on. */
+  @volatile var reads: Boolean = false
+  @volatile var rests: Boolean = false
+  /** For the reporter: the call at which it last reported latencies. */
+  var latencyTold: Long = 0L
+
+  private val thread = Thread.currentThread().getId
+  private val startedNs = System.nanoTime()
+  private val startedCpuNs = Lives.threads.getCurrentThreadCpuTime
+  // Set by the instance's own thread when it ends: no other thread can read how much CPU it had used by then.
+  private var endedNs = 0L
+  private var endedCpuNs = 0L
+
+  // Rows out, by centisecond of wall time. Written by the task's thread, read by the reporter.
+  private val centiseconds = new ConcurrentLinkedQueue[Array[Long]]()
+  private var current = 0L
+  private var count = 0L
+
+  /** A row leaves the topology; returns when. */
+  def row(): Long = {
+    val now = System.currentTimeMillis()
+    val centisecond = now / 10
+    if (centisecond != current) flush(centisecond)
+    count += 1
+    meter.out.increment()
+    now
+  }
+
+  private def flush(next: Long): Unit = {
+    if (count > 0) centiseconds.add(Array(current, count))
+    current = next
+    count = 0
+  }
+
+  def end(): Unit = {
+    flush(0L)
+    endedNs = System.nanoTime()
+    endedCpuNs = Lives.threads.getCurrentThreadCpuTime
+    endedMs = System.currentTimeMillis()
+  }
+
+  def takeCentiseconds(): Array[Long] = {
+    val taken = mutable.ArrayBuilder.make[Long]
+    var pair = centiseconds.poll()
+    while (pair != null) { taken ++= pair; pair = centiseconds.poll() }
+    taken.result()
+  }
+
+  /** The meter as of now. Called by the reporter; latencies are included only on request, because they are long. */
+  def metered(withLatency: Boolean): MeterReport = {
+    val ended = endedMs > 0
+    val nowNs = if (ended) endedNs else System.nanoTime()
+    val cpuNs = (if (ended) endedCpuNs else Lives.threads.getThreadCpuTime(thread)) - startedCpuNs
+    val idleNs = meter.idleNsBy(nowNs)
+    val blockedNs = meter.blockedNsBy(nowNs)
+    val sent = meter.sent.values
+    val load = meter.load
+    val read = rowsRead.value
+    def latency(of: Histogram): Array[Long] = if (of == null || !withLatency) Array.emptyLongArray else of.totals()
+    MeterReport(
+      meter.executed.value + read, sent.sum + meter.out.value, Math.max(0L, cpuNs),
+      Math.max(0L, nowNs - startedNs - idleNs - blockedNs), idleNs, blockedNs,
+      sent, latency(meter.due), latency(meter.read),
+      if (load == null) -1L else load.startMs, if (load == null) -1L else load.start,
+      if (load == null) -1L else load.start + read,
+      if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())))
+  }
+}
+
+/** An executor's report of a life: its state now, and rows out since the last report as (centisecond, count) pairs. */
+final case class LifeReport(
+    topology: String, runId: String, epoch: Long, operator: String, index: Int, executor: String,
+    pid: Int, tid: Int, startedMs: Long, endedMs: Long, rowsRead: Long,
+    output: Array[Long], meter: MeterReport)
+
+/** Every instance that runs, or has just run, in this executor. */
+object Lives {
+  private[barograph] val threads = ManagementFactory.getThreadMXBean
+  private val here = new ThreadLocal[Life]()
+  private val begun = new ConcurrentLinkedQueue[Life]()
+  private val present = ConcurrentHashMap.newKeySet[Life]()
+  private val running = mutable.LinkedHashSet[Life]()
+  private var unheard = Seq.empty[LifeReport]
+  private var turn = 0L
+  // Reports of ended instances, kept while the driver does not answer.
+  private val UnheardKept = 10000
+
+  def begin(marks: Marks, operator: String, index: Int, context: TaskContext): Life = {
+    val (pid, tid) = osThread()
+    val life = new Life(marks.topology, marks.runId, marks.epoch, operator, index, SparkEnv.get.executorId,
+      pid, tid, System.currentTimeMillis())
+    here.set(life)
+    begun.add(life)
+    present.add(life)
+    context.addTaskCompletionListener[Unit] { _ => life.end(); present.remove(life); here.remove() }
+    life
+  }
+
+  /** The instance that runs on the calling thread; null if there is none. */
+  def current: Life = here.get()
+
+  /** How far the instances of a topology are that run here now. May be called by any thread. */
+  def howFar(topology: String): Seq[HowFar] = present.asScala.toSeq.filter(_.topology == topology).map { life =>
+    // Read in this order: an instance that waits after it has taken a row has sent everything that the row caused.
+    // Each read is volatile, and so is the write by which a wait begins: the rows sent before it are all seen.
+    val taken = life.meter.executed.value
+    val waits = if (life.reads) life.rests else life.meter.idle
+    HowFar(life.runId, life.epoch, life.operator, life.index, life.reads, waits, taken, life.meter.sent.values.sum)
+  }
+
+  /** (process, thread) numbers of the operating system; 0 if they are unknown. */
+  private def osThread(): (Int, Int) =
+    try {
+      val parts = Files.readSymbolicLink(Path.of("/proc/thread-self")).toString.split("/")
+      (parts(0).toInt, parts(2).toInt)
+    } catch { case _: Exception => (0, 0) }
+
+  /**
+   * What is new since the last call: instances that began or ended, and the others in turn, each at least every fifth
+   * call. Latencies are reported once a second and at the end. Called by one thread only.
+   */
+  def report(): Seq[LifeReport] = {
+    turn += 1
+    val reports = mutable.ArrayBuffer[LifeReport]()
+    val news = mutable.Set[Life]()
+    var fresh = begun.poll()
+    while (fresh != null) { running += fresh; news += fresh; fresh = begun.poll() }
+    // A few instances are reported at every call, so that short cycles are exact; many are not, to keep the cost low.
+    val turns = Math.min(5, 1 + running.size / 40)
+    var place = 0L
+    running.toSeq.foreach { life =>
+      place += 1
+      val ended = life.endedMs
+      if (ended > 0 || news(life) || (place + turn) % turns == 0) {
+        val withLatency = ended > 0 || turn >= life.latencyTold + 5
+        if (withLatency) life.latencyTold = turn
+        reports += LifeReport(life.topology, life.runId, life.epoch, life.operator, life.index, life.executor,
+          life.pid, life.tid, life.startedMs, ended, life.rowsRead.value, life.takeCentiseconds(),
+          life.metered(withLatency))
+      }
+      if (ended > 0) running -= life
+    }
+    val all = unheard ++ reports
+    unheard = all.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
+    all
+  }
+
+  /** The driver has taken the last report. Until then the last report of an ended life is repeated. */
+  def heard(): Unit = unheard = Seq.empty
+}

@@ -1,0 +1,171 @@
+package org.apache.spark.barograph
+
+import java.util.concurrent.{CompletableFuture, TimeUnit}
+
+import org.junit.jupiter.api.{BeforeEach, Test, Timeout}
+import org.junit.jupiter.api.Assertions._
+
+/** The ledger without Spark: live executors are given. */
+@Timeout(60)
+class LedgerTest {
+  private val live = Seq(ExecutorSeats("1", "h1", 2, 0L), ExecutorSeats("2", "h2", 2, 0L))
+  private val sketch = TopologySketch(
+    Seq(
+      OperatorSketch("read", 1, source = true, sink = false, stateful = false, "", repartition = false),
+      OperatorSketch("count", 2, source = false, sink = true, stateful = true, "", repartition = false)),
+    Seq(EdgeSketch("read", "count", "hash")))
+  private val places = Map(("read", 0) -> "2", ("count", 0) -> "1", ("count", 1) -> "1")
+
+  @BeforeEach def forget(): Unit = Ledger.reset()
+
+  private def plan(
+      topology: String, run: String, epoch: Long, on: Seq[ExecutorSeats] = live): Map[String, Seq[String]] = {
+    Ledger.begin(topology, run, epoch)
+    Ledger.seat(topology, run, epoch, sketch, on)
+  }
+
+  private def inBackground[T](work: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => work)
+
+  @Test def anEpochIsSeatedByItsOrders(): Unit = {
+    Ledger.order(Map("t" -> ((Map("count" -> 2), places))), Set.empty)
+    assertEquals(Map("read" -> Seq("h2_2"), "count" -> Seq("h1_1", "h1_1")), plan("t", "run", 0L))
+    assertEquals(1, Ledger.freeSeats(live))
+    val planned = Ledger.takePlanned()
+    assertEquals(Seq(1L), planned.map(_.orders.version))
+    assertEquals(Set(""), planned.flatMap(_.seated).map(_.because).toSet)
+    assertEquals(Nil, Ledger.takePlanned())
+  }
+
+  @Test def ordersDoNotChangeAnEpochThatHasBegun(): Unit = {
+    assertEquals(TopologyOrders.none, Ledger.begin("t", "run", 0L))
+    Ledger.order(Map("t" -> ((Map("count" -> 3), places))), Set.empty)
+    assertEquals(TopologyOrders.none, Ledger.begin("t", "run", 0L))
+    assertEquals(TopologyOrders(1L, Map("count" -> 3), places), Ledger.begin("t", "run", 1L))
+  }
+
+  @Test def seatsOfAnotherTopologyAreNotFree(): Unit = {
+    Ledger.order(Map("other" -> ((Map.empty[String, Int], places))), Set.empty)
+    plan("other", "run1", 0L)
+    assertEquals(Map("read" -> Seq("h2_2"), "count" -> Seq("", "")), plan("t", "run2", 0L))
+    assertEquals(0, Ledger.freeSeats(live))
+  }
+
+  @Test def instancesStayWhereTheyWereInTheLastEpoch(): Unit = {
+    Ledger.order(Map("t" -> ((Map.empty[String, Int], places))), Set.empty)
+    val before = plan("t", "run", 0L)
+    Ledger.order(Map("t" -> ((Map.empty[String, Int], Map.empty[(String, Int), String]))), Set.empty)
+    assertEquals(before, plan("t", "run", 1L))
+  }
+
+  @Test def instancesOfAGoneExecutorSitElsewhere(): Unit = {
+    Ledger.order(Map("t" -> ((Map.empty[String, Int], places))), Set.empty)
+    plan("t", "run", 0L)
+    assertEquals(Map("read" -> Seq("h2_2"), "count" -> Seq("h2_2", "")), plan("t", "run", 1L, live.drop(1)))
+    assertEquals(
+      Seq("", "executor 1 is gone", "executor 1 is gone"),
+      Ledger.epochsNow.head.seated.map(_.because))
+  }
+
+  @Test def aCutNamesTheEpochThatRuns(): Unit = {
+    val before = Ledger.current.version
+    assertEquals(Map.empty, Ledger.order(Map.empty, Set("t")))
+    assertEquals(before, Ledger.current.version)
+    Ledger.begin("t", "run", 4L)
+    assertEquals(Map("t" -> 4L), Ledger.order(Map.empty, Set("t", "unknown")))
+    assertEquals(Map("t" -> 4L), Ledger.order(Map.empty, Set("t")))
+    assertEquals(Map("run" -> 4L), Ledger.current.cuts)
+    assertEquals(before + 2, Ledger.current.version)
+  }
+
+  @Test def restAndPaceAreNewsOnlyIfTheyChangeSomething(): Unit = {
+    val before = Ledger.current.version
+    Ledger.rest(Set("t"))
+    Ledger.rest(Set("t"))
+    Ledger.pace(Map("t" -> 500L))
+    Ledger.pace(Map("t" -> 500L))
+    assertEquals(Orders(before + 2, Map.empty, Set("t"), Map("t" -> 500L)), Ledger.current)
+    Ledger.rest(Set.empty)
+    Ledger.pace(Map.empty)
+    assertEquals(Orders(before + 4, Map.empty, Set.empty, Map.empty), Ledger.current)
+  }
+
+  @Test def theSeatsAndCutsOfAnEndedRunAreForgottenAndItsOrdersAreKept(): Unit = {
+    Ledger.order(Map("t" -> ((Map.empty[String, Int], places))), Set.empty)
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"))
+    val before = Ledger.current.version
+    Ledger.keepOnly(Set("another"))
+    assertEquals(4, Ledger.freeSeats(live))
+    assertEquals(Orders(before + 1, Map.empty, Set.empty, Map.empty), Ledger.current)
+    assertEquals(places, Ledger.begin("t", "next", 0L).places)
+  }
+
+  @Test def aWaitEndsWithTheNextEpoch(): Unit = {
+    plan("t", "run", 3L)
+    Ledger.order(Map.empty, Set("t"))
+    val waiting = inBackground(Ledger.awaitEpochAfter("t", 3L, 50000L))
+    plan("t", "run", 4L)
+    assertEquals(4L, waiting.get())
+  }
+
+  @Test def aWaitEndsWithTheFirstEpochOfTheNextRun(): Unit = {
+    plan("t", "run", 3L)
+    Ledger.order(Map.empty, Set("t"))
+    plan("t", "next", 3L)
+    assertEquals(3L, Ledger.awaitEpochAfter("t", 3L, 50000L))
+  }
+
+  @Test def aWaitForAnEpochThatDoesNotComeTimesOut(): Unit = {
+    plan("t", "run", 3L)
+    Ledger.order(Map.empty, Set("t"))
+    val began = System.nanoTime()
+    assertEquals(-1L, Ledger.awaitEpochAfter("t", 3L, 30L))
+    assertTrue(System.nanoTime() - began >= TimeUnit.MILLISECONDS.toNanos(30L))
+  }
+
+  @Test def aRunThatIsHeldBeginsItsNextEpochOnlyAfterThatTime(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 40L))
+    val began = System.nanoTime()
+    Ledger.begin("t", "run", 1L)
+    assertTrue(System.nanoTime() - began >= TimeUnit.MILLISECONDS.toNanos(40L))
+    assertFalse(Ledger.awaitHeld("t", 1L))
+  }
+
+  @Test def aHeldRunIsSeenAsHeld(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    val thread = holding()
+    try assertTrue(Ledger.awaitHeld("t", 50000L)) finally end(thread)
+  }
+
+  @Test def aRunThatHasEndedIsNotAwaited(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    Ledger.keepOnly(Set.empty)
+    assertFalse(Ledger.awaitHeld("t", 50000L))
+  }
+
+  @Test def aNewApplicationForgetsRunsThatWereHeld(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    val thread = holding()
+    try {
+      assertTrue(Ledger.awaitHeld("t", 50000L))
+      Ledger.reset()
+      Ledger.begin("t", "run", 0L)
+      Ledger.order(Map.empty, Set("t"))
+      assertFalse(Ledger.awaitHeld("t", 1L))
+    } finally end(thread)
+  }
+
+  private def holding(): Thread = {
+    val thread = new Thread(() =>
+      try { Ledger.begin("t", "run", 1L); () } catch { case _: InterruptedException => })
+    thread.setDaemon(true)
+    thread.start()
+    thread
+  }
+
+  private def end(thread: Thread): Unit = { thread.interrupt(); thread.join() }
+}

@@ -1,0 +1,73 @@
+package org.apache.spark.barograph
+
+import java.nio.ByteBuffer
+
+import io.netty.buffer.Unpooled
+
+import org.apache.spark.TaskContext
+import org.apache.spark.network.shuffle.streaming.CreditControlMessage
+import org.apache.spark.util.ErrorNotifier
+import org.junit.jupiter.api.{Test, Timeout}
+import org.junit.jupiter.api.Assertions._
+
+/** The sender's side: messages come in, and there is no writer. */
+@Timeout(30)
+class CreditTest {
+  private val errors = new ErrorNotifier()
+  private val meter = new Meter
+  private val credit = new Credit((_, _) => (), 0, 2, TaskContext.empty(), errors, meter, 50L)
+
+  private def message(receiver: Int, number: Int): ByteBuffer = {
+    val grant = new CreditControlMessage(0, receiver, number)
+    val buffer = Unpooled.compositeBuffer().capacity(grant.headerLength())
+    grant.encode(buffer)
+    buffer.nioBuffer(0, grant.headerLength())
+  }
+
+  private def receive(message: ByteBuffer): Unit = credit.receive(null, message, null)
+
+  @Test def grantsOfEachReceiverAddUp(): Unit = {
+    receive(message(1, -16))
+    receive(message(1, -4))
+    assertEquals(Seq(0L, 20L), Seq(credit.grantedTo(0), credit.grantedTo(1)))
+    assertTrue(errors.getError().isEmpty)
+  }
+
+  @Test def aSenderWithCreditDoesNotWait(): Unit = {
+    receive(message(1, -16))
+    credit.await(1, 0L)
+    credit.await(1, 15L)
+    assertEquals(0L, meter.blockedNsBy(System.nanoTime()))
+  }
+
+  @Test def aSenderEndsWhenEveryReceiverHasEnough(): Unit = {
+    receive(message(0, Credit.Enough))
+    receive(message(1, Credit.Enough))
+    credit.awaitEnough()
+    assertEquals(Seq(0L, 0L), Seq(credit.grantedTo(0), credit.grantedTo(1)))
+  }
+
+  @Test def aMessageOfSparksOwnGoesToSparksHandler(): Unit = {
+    receive(message(1, 10))
+    assertEquals(0L, credit.grantedTo(1))
+    assertTrue(credit.futureClients(1).isDone)
+    assertTrue(errors.getError().isEmpty)
+  }
+
+  @Test def aBrokenMessageFailsTheTaskInsteadOfLettingItWait(): Unit =
+    Seq(
+      "empty" -> ByteBuffer.allocate(0),
+      "of no known type" -> ByteBuffer.wrap(Array.fill(16)(99.toByte)),
+      "cut off" -> message(1, -16).limit(5),
+      "to no receiver" -> message(2, -16),
+      "to a negative receiver" -> message(-1, -16)
+    ).foreach { case (what, broken) =>
+      val errors = new ErrorNotifier()
+      val credit = new Credit((_, _) => (), 0, 2, TaskContext.empty(), errors, meter, 50L)
+      credit.receive(null, broken, null)
+      assertTrue(errors.getError().isDefined, what)
+      assertThrows(classOf[Throwable], () => credit.await(1, 0L), what)
+      credit.receive(null, message(1, -16), null)
+      assertEquals(16L, credit.grantedTo(1), what)
+    }
+}

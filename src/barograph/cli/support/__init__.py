@@ -1,0 +1,1 @@
+"""What several commands share: tables and options as they are written on the command line."""

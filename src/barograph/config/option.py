@@ -1,0 +1,79 @@
+"""What an option is: its name, type, unit, default, range and meaning, and how it is called where it can be set."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+SPARK_PREFIX = "spark.barograph."
+
+
+class Kind(StrEnum):
+    """duration: seconds inside, written with a unit. cores: one number for all nodes, or one for each."""
+
+    DURATION = "duration"
+    WHOLE = "whole number"
+    NUMBER = "number"
+    SWITCH = "switch"
+    CHOICE = "choice"
+    TEXT = "text"
+    TEXTS = "list of texts"
+    CORES = "cores"
+
+
+class Scope(StrEnum):
+    """What an option changes: a run of a workload, the cluster, the controller, or a query and its restarts."""
+
+    RUN = "run"
+    CLUSTER = "cluster"
+    CONTROLLER = "controller"
+    QUERY = "query"
+
+
+UP = "cluster up"
+RUN = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """least, most: bounds that are allowed. above: a bound that is not. unit: of numbers.
+
+    off: the word that stands for None ("off", "never"). unset: what happens without a value, where None is the default.
+    commands: those with a flag of it. flag, key: where they differ from the name.
+    """
+
+    name: str
+    kind: Kind
+    scope: Scope
+    meaning: str
+    default: object = None
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    unit: str = ""
+    off: str = ""
+    unset: str = ""
+    choices: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    flag: str = ""
+    metavar: str = ""
+    key: str = ""
+    example: str = ""
+
+    @property
+    def flag_name(self) -> str:
+        """Empty where no command has a flag of it."""
+        return (self.flag or f"--{self.name.rpartition('.')[2]}") if self.commands else ""
+
+    @property
+    def key_name(self) -> str:
+        """The key in Spark's configuration. Empty for options that must be known before there is a Spark."""
+        if self.scope not in (Scope.CONTROLLER, Scope.QUERY) or self.kind is Kind.TEXTS:
+            return ""
+        return self.key or SPARK_PREFIX + re.sub(r"-(\w)", lambda m: m[1].upper(), self.name)
+
+    @property
+    def field(self) -> str:
+        """The name of the field that holds it: ``guards.cooldown`` is ``cooldown_s``."""
+        plain = self.name.rpartition(".")[2].replace("-", "_")
+        suffix = {"per cent": "_pct", "MB": "_mb"}.get(self.unit, "")
+        return plain + ("_s" if self.kind is Kind.DURATION else suffix)

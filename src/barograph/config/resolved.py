@@ -1,0 +1,138 @@
+"""The configuration in force: of each option its value and where it came from. Later sources win.
+
+The order is: defaults, the file, Spark's keys, then flags or arguments. A wrong value is refused wherever it is
+written, also where a later source would replace it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from barograph.config.declared import OPTIONS
+from barograph.config.option import RUN, UP, Option, Scope
+from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_spark
+from barograph.config.values import WrongValue, expected, in_toml, instead_of, read, shown
+from barograph.model.checks import BadInput
+
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """values: by option name. origins: where each came from; ``default`` where it was not set."""
+
+    values: Mapping[str, object]
+    origins: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def is_set(self, name: str) -> bool:
+        return self.origins[name] != DEFAULT
+
+    def any_set(self, group: str) -> bool:
+        return any(self.is_set(name) for name in self.values if name.startswith(f"{group}."))
+
+    def place(self, name: str) -> str:
+        """Where it came from: ``default``, ``barograph.toml:3``, a flag or a key."""
+        return self.origins[name].removesuffix(f": {name}")
+
+    def fields(self, group: str) -> dict[str, Any]:
+        """The options of a group as the fields of the value that holds them: ``guards`` gives ``cooldown_s`` etc."""
+        return {OPTIONS[n].field: value for n, value in self.values.items() if n.startswith(f"{group}.")}
+
+    def spark_settings(self) -> dict[str, str]:
+        """The options of queries that were set, as Spark's keys. The plug-in and ``barograph.start`` read them."""
+        return {
+            option.key_name: _in_spark(option, self[name])
+            for name, option in OPTIONS.items()
+            if option.scope is Scope.QUERY and self.is_set(name)
+        }
+
+
+def resolve(
+    file: Path | None = None,
+    spark: Mapping[str, str] | None = None,
+    flags: Mapping[str, object] | None = None,
+    arguments: Mapping[str, object] | None = None,
+    command: str = "",
+) -> Config:
+    """file: None for barograph.toml of the working directory. command: only its contradictions are looked for."""
+    given = [
+        *from_file(file),
+        *from_spark(spark or {}),
+        *from_flags(flags or {}),
+        *from_arguments(arguments or {}),
+    ]
+    values: dict[str, object] = {name: option.default for name, option in OPTIONS.items()}
+    origins = dict.fromkeys(OPTIONS, DEFAULT)
+    for one in given:
+        values[one.option.name] = value_of(one)
+        origins[one.option.name] = one.place
+    config = Config(values, origins)
+    for applies_to, contradiction in _CONTRADICTIONS:
+        if not command or not applies_to or command in applies_to:
+            contradiction(config)
+    return config
+
+
+def value_of(given: SetOption) -> object:
+    option = given.option
+    try:
+        return read(option, given.raw, given.text)
+    except WrongValue:
+        right = instead_of(option, given.raw)
+        written = shown(option, right) if given.text else in_toml(option, right)
+        if given.form.endswith("Ms={}"):
+            written = f"{right * 1000:g}" if isinstance(right, float) else written
+        elif given.text and " " in written:
+            written = f"'{written}'"
+        form = given.form.format(written)
+        raise BadInput(f"{given.place} must be {expected(option)}, not {given.raw!r}: write {form}") from None
+
+
+def _in_spark(option: Option, value: object) -> str:
+    if option.key_name.endswith("Ms") and isinstance(value, float):
+        return str(round(value * 1000))
+    return str(value).lower() if isinstance(value, bool) else shown(option, value)
+
+
+def _at_most(small: str, large: str) -> Callable[[Config], None]:
+    def check(config: Config) -> None:
+        least, most = config[small], config[large]
+        if least is not None and most is not None and least > most:
+            a, b = OPTIONS[small], OPTIONS[large]
+            raise BadInput(
+                f"{_told(config, a)} is above {_told(config, b)}: write {small} = {in_toml(a, most)} or less, "
+                f"or {large} = {in_toml(b, least)} or more"
+            )
+
+    return check
+
+
+def _one_for_each(cores: str) -> Callable[[Config], None]:
+    def check(config: Config) -> None:
+        found, nodes = config[cores], config["cluster.nodes"]
+        if isinstance(found, tuple) and len(found) != nodes:
+            raise BadInput(
+                f"{_told(config, OPTIONS[cores])} has {len(found)} values for {nodes} nodes: write one number for all, "
+                f"or {nodes} numbers, or cluster.nodes = {len(found)}"
+            )
+
+    return check
+
+
+def _told(config: Config, option: Option) -> str:
+    """``epochs.least (20s, barograph.toml:3)``."""
+    return f"{option.name} ({shown(option, config[option.name])}, {config.place(option.name)})"
+
+
+_CONTRADICTIONS: Iterable[tuple[tuple[str, ...], Callable[[Config], None]]] = (
+    ((), _at_most("epochs.least", "epochs.most")),
+    ((), _at_most("restart.first-wait", "restart.longest-wait")),
+    ((), _at_most("quiet.known-cycles", "quiet.look-cycles")),
+    ((), _at_most("query.minimum-nodes", "query.desired-nodes")),
+    ((RUN,), _one_for_each("run.node-cpu")),
+    ((UP,), _one_for_each("cluster.node-cpu")),
+)

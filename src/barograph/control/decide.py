@@ -1,0 +1,44 @@
+"""One cycle: from what was observed to a plan. It only decides; engines act on plans."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, ReasonCode, Snapshot
+from barograph.policy.definition import Policy
+
+MEMORY_CYCLES = 120  # cycles of history that a caller keeps: more than any stage looks back
+
+
+def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
+    """One cycle. Pure: the same history and snapshot always give the same plan. The outcome is not known yet."""
+    if not now.topologies or not now.nodes:  # a query is being restarted, or the cluster was lost
+        why = "nothing to decide: " + ("no node is there" if now.topologies else "no topology runs")
+        reason = Reason("cluster", ReasonCode.NOTHING_TO_DECIDE, why)
+        return Cycle(now, Forecast(()), Demand(()), Allotment(), Plan(version=now.version, reasons=(reason,)))
+    forecast = policy.forecaster(history, now, policy.horizon_cycles)
+    demand = policy.scaler(history, now, forecast)
+    allotment = policy.allotter(history, now, demand)
+    places = policy.placer(history, now, demand, allotment)
+    unplaced = tuple(Reason(r.what, ReasonCode.NOT_PLACED, r.reason) for r in places.unplaced)
+    plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
+    plan = replace(
+        plan,
+        limits_pct=policy.limiter(history, now, demand, places.placement),
+        rests=allotment.starved,
+        heeds_triggers=policy.heeds_triggers,
+    )
+    return Cycle(now, forecast, demand, allotment, plan)
+
+
+def decide_between(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
+    """Decide again at once, because a priority level has changed since the last cycle of the history.
+
+    now: the cluster as it is, with the metrics of that cycle. That cycle is therefore left out of the history that
+    stages see, except for its allotment: it says which nodes each topology has now, also where a second level changes
+    before the next cycle.
+
+    """
+    *earlier, last = history
+    if earlier:
+        earlier[-1] = replace(earlier[-1], allotment=last.allotment)
+    return decide(policy, earlier, now)

@@ -1,0 +1,102 @@
+"""Past changes of each topology in short form: all that guards need, and small enough to keep an hour of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from barograph.model import Cycle, Placement, Plan, ReasonCode, Snapshot
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Act:
+    """One change of one topology by one plan. New shares alone are no act, since they cost nothing.
+
+    before: where its instances were. parallelism: of the operators it rescaled, before it. distress_s, load_rows_s: of
+    the topology when the act was decided; None where unknown, or where the act is not to be judged by them. rollback:
+    whether it undid another act.
+    """
+
+    at_s: float
+    topology: str
+    moves: int
+    rescales: int
+    cuts: int
+    before: Placement
+    parallelism: tuple[tuple[str, int], ...] = ()
+    distress_s: float | None = None
+    load_rows_s: float | None = None
+    rollback: bool = False
+
+
+def acts_of(cycle: Cycle) -> tuple[Act, ...]:
+    """What a cycle did; nothing where its plan was refused or not applied."""
+    if cycle.outcome is None or not cycle.outcome.ok:
+        return ()
+    now, plan = cycle.snapshot, cycle.plan
+    undone = {r.about for r in plan.reasons if r.code is ReasonCode.ROLLED_BACK}
+    ordered = any(r.code is ReasonCode.NEW_LEVELS for r in plan.reasons)
+    return tuple(
+        Act(
+            now.at_s,
+            topology,
+            moves_of(plan, now, topology),
+            sum(r.topology == topology for r in plan.rescales),
+            1,  # moves and rescales share the topology's one cut, or its one boundary
+            now.placement.of_topology(topology),
+            tuple(
+                (r.operator, now.topology(topology).operator(r.operator).parallelism)
+                for r in plan.rescales
+                if r.topology == topology
+            ),
+            None if ordered else distress_s(now, topology),
+            load_rows_s(now, topology),
+            topology in undone,
+        )
+        for topology in changed(plan, now)
+    )
+
+
+def changed(plan: Plan, now: Snapshot) -> tuple[str, ...]:
+    """Topologies that the plan cuts, moves or rescales, in the plan's own order."""
+    moved = [i.topology for i, slot in plan.placement.slots.items() if now.placement.get(i) != slot]
+    names = dict.fromkeys([*plan.cuts, *(r.topology for r in plan.rescales), *moved])
+    known = {t.name for t in now.topologies}
+    return tuple(name for name in names if name in known)
+
+
+def moves_of(plan: Plan, now: Snapshot, topology: str) -> int:
+    """How many running instances of the topology go to another slot."""
+    return sum(
+        1
+        for i, slot in plan.placement.slots.items()
+        if i.topology == topology and now.placement.get(i) not in (None, slot)
+    )
+
+
+def remember(acts: Sequence[Act], cycle: Cycle) -> tuple[Act, ...]:
+    """The acts of the last hour, including this cycle's. Acts before a restart of the engine, whose clock then begins
+    at 0, are dropped."""
+    now_s = cycle.snapshot.at_s
+    return (*(a for a in acts if now_s - HOUR_S < a.at_s < now_s), *acts_of(cycle))
+
+
+def load_rows_s(now: Snapshot, topology: str) -> float | None:
+    """Rows a second that fall due at its sources; None where nothing was measured."""
+    of = now.topology(topology)
+    sources = [o.name for o in of.operators if o.source or not of.parents(o.name)]
+    if not any((topology, name) in now.metrics.rows_of_operator for name in sources):
+        return None
+    return sum(now.metrics.of_operator(topology, name).arrived for name in sources) / now.cycle_s
+
+
+def distress_s(now: Snapshot, topology: str) -> float | None:
+    """How long a row has to wait: the backlog in seconds of load plus the mean complete time. None where unknown."""
+    found = next((t for t in now.topology_metrics if t.topology == topology), None)
+    load = load_rows_s(now, topology)
+    if found is None or load is None:
+        return None
+    backlog_s = found.backlog_rows / max(load, 1.0) if found.backlog_known else 0.0
+    latency_s = found.latency_due.mean / 1000.0 if found.latency_due is not None else 0.0
+    known = found.backlog_known or found.latency_due is not None
+    return backlog_s + latency_s if known else None

@@ -1,0 +1,68 @@
+"""Whether a change of a topology helped, and the plan that undoes it if not.
+
+An act is judged once, in the first cycle after its probation, by the topology's distress: how long a row has to wait.
+It did not help if the topology was in distress before it and is in no less now. It did harm if distress has grown well
+beyond what it was. If the load has grown meanwhile, the act cannot be judged and stands.
+"""
+
+from collections.abc import Sequence
+
+from barograph.control.guards.acts import Act, distress_s, load_rows_s
+from barograph.engines.check import refusals
+from barograph.model import Cycle, Instance, MigrationMode, Placement, Plan, Reason, ReasonCode, Rescale, Slot, Snapshot
+
+CALM_S = 1.0  # a topology whose rows wait no longer than this is not in distress
+HARM = 1.5  # growth of distress by a smaller factor is noise
+SAME_LOAD = 0.10  # loads that differ by less than this part count as the same
+
+
+def due(acts: Sequence[Act], history: Sequence[Cycle], now: Snapshot, probation_s: float) -> tuple[Act, ...]:
+    """Acts whose probation has just ended: the last of each topology, unless it is a rollback itself."""
+    last = {act.topology: act for act in acts if act.at_s < now.at_s}
+    looked_s = history[-1].snapshot.at_s if history else -1.0
+    return tuple(
+        act
+        for act in last.values()
+        if not act.rollback
+        and act.at_s + probation_s <= now.at_s
+        and not act.at_s + probation_s <= looked_s <= now.at_s
+        and any(t.name == act.topology for t in now.topologies)
+    )
+
+
+def verdict(act: Act, now: Snapshot) -> Reason | None:
+    """Why the act is to be undone; None where it helped, did no harm, or cannot be judged."""
+    after, load = distress_s(now, act.topology), load_rows_s(now, act.topology)
+    if after is None or act.distress_s is None or load is None or act.load_rows_s is None:
+        return None
+    if load > act.load_rows_s * (1 + SAME_LOAD):
+        return None
+    in_vain = act.distress_s > CALM_S and after >= act.distress_s
+    harm = after > CALM_S and after > HARM * act.distress_s
+    if not in_vain and not harm:
+        return None
+    numbers = {"before_s": act.distress_s, "after_s": after, "load_rows_s": load, "tried_s": now.at_s - act.at_s}
+    return Reason(act.topology, ReasonCode.ROLLED_BACK, "rolled back: the last change did not help", numbers)
+
+
+def undo(act: Act, now: Snapshot, mode: MigrationMode) -> Plan | None:
+    """The plan that undoes the act; None where it is no longer possible: a worker has died, or seats are taken."""
+    topology = now.topology(act.topology)
+    counts = dict(act.parallelism)
+    rescales = tuple(
+        Rescale(topology.name, name, count)
+        for name, count in counts.items()
+        if topology.has(name) and topology.operator(name).parallelism != count
+    )
+    places: dict[Instance, Slot] = {}
+    for operator in topology.operators:
+        for index in range(counts.get(operator.name, operator.parallelism)):
+            instance = Instance(topology.name, operator.name, index)
+            slot = act.before.get(instance)
+            if slot is not None and now.placement.get(instance) != slot:
+                places[instance] = slot
+    if not places and not rescales:
+        return None
+    cutting = mode in (MigrationMode.CUT, MigrationMode.WARM_CUT)
+    plan = Plan(Placement(places), rescales, cuts=(topology.name,) if cutting else (), mode=mode, version=now.version)
+    return None if refusals(plan, now) else plan

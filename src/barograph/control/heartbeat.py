@@ -1,0 +1,147 @@
+"""Heartbeats of a controller, and a keeper that restarts a controller which ended or hangs. It does nothing else.
+
+A heartbeat says what the controller is doing and how long that may take; the keeper waits that long. A process that was
+stopped (SIGSTOP) sends no heartbeat either, so it is restarted too. Nothing here knows what the controller does.
+"""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+log = logging.getLogger(__name__)
+
+STANDARD_ERROR = 2  # the file descriptor, as a process inherits it
+_LOOK_S = 0.1
+_FIRST_PATIENCE_S = 60.0  # from its start to its first heartbeat: Python and numpy have to be loaded
+_QUICK_DEATH_S = 10.0
+_LONGEST_WAIT_S = 15.0
+_END_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """at_s: on the machine's monotonic clock, which is the same in every process."""
+
+    pid: int
+    at_s: float
+    patience_s: float
+    doing: str
+
+
+class HeartbeatFile:
+    """The file into which a process writes its heartbeats."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, doing: str, patience_s: float) -> None:
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        fields = {"pid": os.getpid(), "at_s": time.monotonic(), "patience_s": patience_s, "doing": doing}
+        temporary.write_text(json.dumps(fields), encoding="utf-8")
+        temporary.replace(self.path)
+
+
+def last_heartbeat(path: Path, pid: int) -> Heartbeat | None:
+    """The last heartbeat of this process; None where it has sent none yet."""
+    try:
+        found = Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return found if found.pid == pid else None
+
+
+class ControllerKeeper:
+    """Starts a controller and restarts it whenever it ends or hangs, until it is closed.
+
+    log: where its output goes, a file or a descriptor; None: nowhere. patience: shortens or lengthens timeouts, for
+    tests. said: what happened, newest last.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        heartbeat: Path,
+        log: Path | int | None = None,
+        patience: Callable[[float], float] = lambda s: s,
+        env: dict[str, str] | None = None,
+    ) -> None:
+        self._command, self.heartbeat, self._log = list(command), heartbeat, log
+        self._patience, self._env = patience, env
+        self.said: list[str] = []
+        self.starts = 0
+        self._closed = threading.Event()
+        self._wait_s = 0.0
+        self.process = self._start()
+        self._thread = threading.Thread(target=self._watch, name="controller-keeper", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "ControllerKeeper":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, by SIGTERM and then by SIGKILL, and start no other."""
+        self._closed.set()
+        self._thread.join()
+        if self.process.poll() is None:
+            self.process.terminate()
+            # A stopped process handles SIGTERM only after it continues.
+            self.process.send_signal(signal.SIGCONT)
+            try:
+                self.process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                log.warning("the controller did not end within %g s of SIGTERM; it is killed", _END_S)
+                self.process.kill()
+                self.process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        self._started_s = time.monotonic()
+        to = subprocess.DEVNULL if self._log is None else self._log
+        out: int | IO[bytes] = to if isinstance(to, int) else to.open("ab")
+        try:
+            return subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self._env)
+        finally:
+            if not isinstance(out, int):
+                out.close()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_LOOK_S):
+            code = self.process.poll()
+            if code is None:
+                if (why := self._hangs()) is None:
+                    continue
+                self.process.kill()
+                self.process.wait()
+                self._tell(f"the controller hung ({why}) and was ended")
+            else:
+                self._tell(f"the controller ended with code {code}")
+            # Back off, so that a controller which fails at once is not restarted all the time.
+            quick = time.monotonic() - self._started_s < _QUICK_DEATH_S
+            self._wait_s = min(_LONGEST_WAIT_S, 2 * self._wait_s or 0.25) if quick else 0.0
+            if self._closed.wait(self._wait_s):
+                return
+            self.process = self._start()
+
+    def _tell(self, sentence: str) -> None:
+        self.said.append(sentence)
+        log.warning("%s; it is started again, and topologies go on as they are meanwhile", sentence)
+
+    def _hangs(self) -> str | None:
+        now_s = time.monotonic()
+        last = last_heartbeat(self.heartbeat, self.process.pid)
+        if last is None:
+            silent_s, patience_s, doing = now_s - self._started_s, _FIRST_PATIENCE_S, "starting"
+        else:
+            silent_s, patience_s, doing = now_s - last.at_s, last.patience_s, last.doing
+        return f"{doing} for {silent_s:.1f} s" if silent_s > self._patience(patience_s) else None

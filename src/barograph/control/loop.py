@@ -1,0 +1,276 @@
+"""The loop: each cycle observe -> decide -> guard -> apply -> record, through any engine with the port's two methods.
+
+``decide`` decides, guards hold back, and the engine checks the plan against the present cluster and refuses it whole if
+it cannot be applied; this only calls them and keeps time. All its state is in the history: a controller that was killed
+continues from what was recorded, and topologies go on with the last plan meanwhile.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import ceil
+from pathlib import Path
+
+from barograph.config import default
+from barograph.control.decide import MEMORY_CYCLES, decide, decide_between
+from barograph.control.decision_log import DecisionLog
+from barograph.control.epoch_length import Recovery, epoch_length
+from barograph.control.guards import Act, Guards, acts_of, guard, remember
+from barograph.control.guards.acts import HOUR_S
+from barograph.control.node_pool import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
+from barograph.control.quiet_moments import Quiet, in_quiet_moments
+from barograph.engines.port import Engine
+from barograph.history.files import parts
+from barograph.history.read import changes_since, last_cycles
+from barograph.history.write import Recorder
+from barograph.logs import OnceOnly
+from barograph.model import BadInput, Cycle, Metrics, Outcome, Plan, Reason, ReasonCode, Refusal, RefusalCode, Snapshot
+from barograph.model.checks import require_positive
+from barograph.policy.definition import Policy
+
+log = logging.getLogger(__name__)
+
+# Timeouts of each step, after which the keeper assumes that the loop hangs. Calls to the engine have their own.
+OBSERVE_S, DECIDE_S, APPLY_S, WAKE_S = 45.0, 60.0, 360.0, 10.0
+LEARNED = 5  # how many of the last changes are used to estimate how long one takes
+
+
+class Mode(StrEnum):
+    """act: plans are applied. advise: all is computed and recorded, nothing is applied."""
+
+    ACT = "act"
+    ADVISE = "advise"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a loop runs. enforce: whether shares are written as limits."""
+
+    policy: Policy
+    cycle_s: float
+    mode: Mode = field(default_factory=lambda: Mode(default("mode")))
+    enforce: bool = default("enforce")
+    guards: Guards = field(default_factory=Guards)
+    quiet: Quiet = field(default_factory=Quiet)
+    recovery: Recovery = field(default_factory=Recovery)
+    upkeep: Upkeep = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        require_positive("the cycle", self.cycle_s)
+
+    @property
+    def memory_cycles(self) -> int:
+        """How many cycles of history are kept."""
+        return max(MEMORY_CYCLES, int((self.upkeep.release_after_s or 0.0) / self.cycle_s) + 2)
+
+
+class Loop:
+    """One controller. pace: called with the epoch length of a topology when it changes; None: none is set.
+
+    nodes: called with the nodes to release and to fetch, returns what was done; None: nodes are not managed.
+    heartbeat: called with what the loop is about to do and how long that may take, so that a keeper can tell work from
+    hanging.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        recorder: Recorder | None = None,
+        pace: Callable[[Mapping[str, float]], None] | None = None,
+        heartbeat: Callable[[str, float], None] = lambda _doing, _patience_s: None,
+        nodes: Callable[[NodeOrders], Sequence[str]] | None = None,
+    ) -> None:
+        self._engine, self.settings, self._recorder = engine, settings, recorder
+        self._pace, self._heartbeat, self._nodes = pace, heartbeat, nodes
+        self.history: list[Cycle] = []
+        self.acts: tuple[Act, ...] = ()
+        self.epochs_s: dict[str, float] = {}
+        self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
+        self._levels: dict[str, int] = {}  # for which the last applied plan was made
+
+    def recall(self, folder: Path, wall_ms: int) -> None:
+        """Continue from a recorded history, if there is one. wall_ms: now. Raises BadInput where it cannot be read."""
+        if not parts(folder):
+            return
+        # A decision between two cycles has no metrics of its own.
+        recent = last_cycles(folder, self.settings.memory_cycles)
+        self.history = [c for c in recent if c.snapshot.metrics.instances]
+        self._decisions.recall(recent)
+        for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
+            self.acts = (*self.acts, *acts_of(cycle))
+
+    def turn(self) -> Cycle:
+        """One cycle."""
+        self._heartbeat("observing", OBSERVE_S)
+        now = self._engine.observe()
+        if self.history and self.history[-1].snapshot.at_s >= now.at_s:
+            # The engine was restarted: its clock began again, and earlier cycles say nothing about it.
+            self.history, self.acts = [], ()
+        self._heartbeat("deciding", DECIDE_S)
+        policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
+        cycle = self._held_back(decide(policy, self.history, now))
+        orders = self._node_orders(policy, cycle)
+        cycle = self._with_outcome(_with_reasons(self._with_epochs(cycle), orders.reasons))
+        if self.settings.mode is Mode.ACT:
+            cycle = self._with_nodes(cycle, orders)
+        self._heartbeat("recording", DECIDE_S)
+        self._remember(cycle)
+        self._decisions.log(cycle, orders)
+        if self._recorder is not None:
+            self._recorder.record(cycle, policy.horizon_cycles)
+        return cycle
+
+    def turn_between(self, now: Snapshot) -> Cycle | None:
+        """Priorities have changed: decide again at once, not at the next cycle. None where no level has changed.
+
+        now: the cluster as it is, with the metrics of the last cycle, so that no forecast sees a shortened cycle.
+        """
+        if not self.history or self.history[-1].snapshot.at_s >= now.at_s or _levels(now) == self._levels:
+            return None
+        self._heartbeat("deciding", DECIDE_S)
+        earlier, last = self.history[:-1], self.history[-1]
+        found = decide_between(self.settings.policy, self.history, now)
+        cycle = self._with_outcome(self._held_back(found, earlier))
+        self.acts = remember(self.acts, cycle)
+        self.history = [*earlier, cycle]
+        self._decisions.log(cycle, NodeOrders())
+        if self._recorder is not None:
+            self._heartbeat("recording", DECIDE_S)
+            between_s = max(1e-3, now.at_s - last.snapshot.at_s)
+            seen = replace(
+                now, cycle_s=between_s, metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=()
+            )
+            self._recorder.record(replace(cycle, snapshot=seen), self.settings.policy.horizon_cycles)
+        return cycle
+
+    def run(
+        self,
+        clock: Callable[[], float],
+        wait: Callable[[float], bool],
+        gone_s: float | None = None,
+    ) -> None:
+        """Run cycle after cycle, on time, until ``wait`` says to stop or the engine is unreachable for ``gone_s``."""
+        due_s = seen_s = clock()
+        while True:
+            try:
+                self.turn()
+                seen_s = clock()
+                self._warnings.over("a cycle")
+            except (ConnectionError, TimeoutError) as error:
+                self._warnings.warn("a cycle", f"the engine cannot be reached: {error}; the next cycle tries again")
+                if gone_s is not None and clock() - seen_s >= gone_s:
+                    return
+            except BadInput as error:
+                self._warnings.warn("a cycle", f"a cycle was left out: {error}; the next cycle decides anew")
+            # Cycles that were due during a slow change are left out, not made up for.
+            cycle_s = self.settings.cycle_s
+            due_s += cycle_s * max(1, -int(-(clock() - due_s) // cycle_s))
+            self._heartbeat("waiting", cycle_s + WAKE_S)
+            if wait(max(0.0, due_s - clock())):
+                return
+
+    def _held_back(self, cycle: Cycle, history: Sequence[Cycle] | None = None) -> Cycle:
+        history = self.history if history is None else history
+        if not self.settings.enforce:
+            cycle = replace(cycle, plan=replace(cycle.plan, limits_pct={}))
+        levels = _levels(cycle.snapshot)
+        if any(self._levels.get(name, level) != level for name, level in levels.items()):
+            # Sources are paused until the plan for the new levels is applied: only the budget and a freeze may stop it.
+            at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0)
+            cycle = guard(at_once, self.acts, history, cycle)
+            why = "priorities have changed: changes are made at once, and not judged by the latency before them"
+            numbers = {name: float(level) for name, level in levels.items()}
+            return _with_reasons(cycle, [Reason("priorities", ReasonCode.NEW_LEVELS, why, numbers)])
+        guarded = guard(self.settings.guards, self.acts, history, cycle)
+        return in_quiet_moments(self.settings.quiet, history, guarded)
+
+    def _with_outcome(self, cycle: Cycle) -> Cycle:
+        if self.settings.mode is Mode.ACT:
+            cycle = replace(cycle, outcome=self._applied(cycle.plan))
+            if cycle.outcome is not None and not cycle.outcome.ok:
+                return cycle
+        self._levels = _levels(cycle.snapshot)
+        return cycle
+
+    def _with_epochs(self, cycle: Cycle) -> Cycle:
+        """Compute epoch lengths, pass on those that have changed, and record them with their reasons."""
+        reasons = []
+        lengths = {}
+        for topology in cycle.snapshot.topologies:
+            present_s = self.epochs_s.get(topology.name)
+            found = epoch_length(cycle.snapshot, topology.name, self.settings.recovery, present_s)
+            lengths[topology.name] = found.seconds
+            if found.seconds != present_s:
+                reasons.append(found.reason)
+        if reasons and self.settings.mode is Mode.ACT and self._pace is not None and not self.settings.guards.frozen:
+            self._pace(lengths)
+        self.epochs_s = lengths
+        return _with_reasons(cycle, reasons)
+
+    def _node_orders(self, policy: Policy, cycle: Cycle) -> NodeOrders:
+        """Which nodes to release and to fetch, by what will be needed when a node that is fetched now is ready."""
+        upkeep, now = self.settings.upkeep, cycle.snapshot
+        if self._nodes is None or self.settings.guards.frozen:
+            return NodeOrders()
+        ahead = cycle.demand
+        if upkeep.release_after_s is not None:
+            cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
+            whole = awake(now)
+            ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
+        return keep_nodes(upkeep, self.history, cycle, ahead)
+
+    def _with_nodes(self, cycle: Cycle, orders: NodeOrders) -> Cycle:
+        """Carry out node orders after the plan, which they would make stale. If it was refused, no node is released."""
+        if not orders or self._nodes is None or cycle.outcome is None:
+            return cycle
+        if cycle.outcome.refused:
+            orders = replace(orders, release=())
+        try:
+            said = self._nodes(orders) if orders else ()
+            self._warnings.over("nodes")
+        except (ConnectionError, TimeoutError, RuntimeError) as error:
+            said = [f"the driver did not answer, and the nodes may have been changed: {error}"]
+            self._warnings.warn("nodes", f"{said[0]}; the next cycle looks again")
+        if cycle.outcome.refused:
+            return _with_reasons(cycle, [Reason("nodes", ReasonCode.NODES_ANSWERED, sentence) for sentence in said])
+        return replace(cycle, outcome=replace(cycle.outcome, done=(*cycle.outcome.done, *said)))
+
+    def _applied(self, plan: Plan) -> Outcome:
+        self._heartbeat("applying", APPLY_S)
+        try:
+            outcome = self._engine.apply(plan)
+            self._warnings.over("apply")
+            return outcome
+        except (ConnectionError, TimeoutError) as error:
+            why = f"the driver did not answer, and the plan may have been applied: {error}"
+            self._warnings.warn("apply", f"{why}; the next cycle decides anew")
+            return Outcome(refused=(Refusal("the plan", RefusalCode.NO_ANSWER, why),))
+        except (BadInput, RuntimeError) as error:
+            why = f"the engine failed: {error}"
+            self._warnings.warn("apply", f"the plan was not applied: {why}; the next cycle decides anew")
+            return Outcome(refused=(Refusal("the plan", RefusalCode.ENGINE_FAILED, why),))
+
+    def _remember(self, cycle: Cycle) -> None:
+        self.acts = remember(self.acts, cycle)
+        self.history = [*self.history[-(self.settings.memory_cycles - 1) :], cycle]
+
+
+def _with_reasons(cycle: Cycle, reasons: Sequence[Reason]) -> Cycle:
+    return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons))) if reasons else cycle
+
+
+def _levels(now: Snapshot) -> dict[str, int]:
+    return {t.name: t.level for t in now.topologies}
+
+
+def horizon_cycles(settings: Settings, history: Sequence[Cycle]) -> int:
+    """How far ahead to forecast: the policy's horizon plus the time that recent changes took to take effect."""
+    took = [
+        c.outcome.order_to_commit_s
+        for c in history
+        if c.outcome is not None and c.outcome.ok and c.outcome.order_to_commit_s is not None
+    ][-LEARNED:]
+    pause_s = max(took, default=0.0)
+    return settings.policy.horizon_cycles + int(pause_s / settings.cycle_s + 0.5)

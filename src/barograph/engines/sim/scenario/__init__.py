@@ -1,0 +1,1 @@
+"""What is simulated: reading, checking and listing scenarios. The scenario files are in ``files/``."""

@@ -1,0 +1,1 @@
+"""The simulated cluster: CPU, routes between instances, changes, phases of topologies, triggers."""

@@ -1,0 +1,115 @@
+"""The calls from Python into the plug-in: telemetry comes as Arrow (``reports``), orders go as JSON.
+
+Decides nothing; it only knows how each call is made. ``Bridge.scala`` is the other end.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
+from barograph.engines.spark.bridge.reports import TelemetryReport, read_report
+from barograph.model import BadInput
+
+
+class Bridge:
+    """The plug-in, from Python."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._session = spark._jsparkSession
+        jvm = spark._jvm
+        assert jvm is not None
+        self._bridge = jvm.org.apache.spark.barograph.Bridge
+        if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
+            raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
+
+    def observe(self) -> TelemetryReport:
+        return read_report(b64decode(self._bridge.observe(self._session)))
+
+    def order(
+        self,
+        topologies: Mapping[str, tuple[Mapping[str, int], Iterable[tuple[str, int, str]]]],
+        cut: Iterable[str],
+        hold_s: Mapping[str, float] = MappingProxyType({}),
+    ) -> dict[str, int]:
+        """Send orders. Returns the epoch that ends, for each topology that is cut. hold_s: how long the next epoch of
+        these waits before it begins."""
+        message = {
+            "topologies": {
+                name: {"parallelism": dict(parallelism), "places": [list(p) for p in places]}
+                for name, (parallelism, places) in topologies.items()
+            },
+            "cut": list(cut),
+            "hold": {name: int(seconds * 1000) for name, seconds in hold_s.items()},
+        }
+        answer: dict[str, int] = json.loads(self._bridge.order(json.dumps(message)))
+        return answer
+
+    def rest(self, topologies: Iterable[str]) -> None:
+        """The sources of these topologies read nothing from now on; all other sources read."""
+        self._bridge.rest(json.dumps(list(topologies)))
+
+    def pace(self, lengths_ms: Mapping[str, int]) -> None:
+        """Set the length of epochs, also of the present ones. A topology that is not named has its trigger's length."""
+        self._bridge.pace(json.dumps(dict(lengths_ms)))
+
+    def is_still(self, topology: str, timeout_s: float) -> bool:
+        """Whether its sources rest and none of its rows is in flight."""
+        return bool(self._bridge.isStill(topology, int(timeout_s * 1000)))
+
+    def flows(self, topology: str, timeout_s: float) -> bool:
+        """Whether all instances of its sources run and read."""
+        return bool(self._bridge.flows(topology, int(timeout_s * 1000)))
+
+    def await_end(self, query: StreamingQuery, timeout_s: float) -> QueryRunEnd | None:
+        """How this run of the query ended; None when it still runs after the timeout."""
+        return read_end(str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000))))
+
+    def await_held(self, topology: str, timeout_s: float) -> bool:
+        """Whether a topology that was cut and held is between two epochs in time; False also if it died."""
+        return bool(self._bridge.awaitHeld(topology, int(timeout_s * 1000)))
+
+    def warm(self, topology: str, moves: Iterable[tuple[int, str]], timeout_s: float) -> bool:
+        """Prepare executors for instances (by index) that move to them. Returns whether that was done in time."""
+        message = json.dumps([list(m) for m in moves])
+        return bool(self._bridge.warm(self._session, topology, message, int(timeout_s * 1000)))
+
+    def replace(self, executor: str) -> bool:
+        """End an executor; the cluster starts another in its place."""
+        return bool(self._bridge.replaceExecutor(self._session, executor))
+
+    def repartition(self, checkpoint: str, count: int) -> str:
+        """Split the state of a stopped query over ``count`` instances. Returns "" when done, else why not."""
+        return str(self._bridge.repartition(self._session, checkpoint, count))
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        """The number of instances an unfinished repartition was meant to give; 0 if there is none."""
+        return int(self._bridge.unfinishedRepartition(self._session, checkpoint))
+
+    def undo_repartition(self, checkpoint: str) -> str:
+        """Undo an unfinished repartition, so that the query can go on as before. Returns "" when done, else why not."""
+        return str(self._bridge.undoRepartition(self._session, checkpoint))
+
+    def pulse(self, timeout_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Executors that answer, and executors that the driver still counts but that do not answer."""
+        answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
+        return tuple(answer["living"]), tuple(answer["silent"])
+
+    def release(self, executors: Iterable[str]) -> bool:
+        """End these executors, unless one of them runs a task. They are not replaced before ``want_all``."""
+        return bool(self._bridge.release(self._session, json.dumps(list(executors))))
+
+    def want_all(self) -> None:
+        """Request an executor wherever there is room for one."""
+        self._bridge.wantAll(self._session)
+
+    def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
+        """The next epoch's number once it is planned, which is after the previous one is committed; None on timeout.
+
+        The number is not above ``epoch`` if the query run that was cut has died: then it is the next run's first."""
+        found = int(self._bridge.awaitEpochAfter(topology, epoch, int(timeout_s * 1000)))
+        return found if found >= 0 else None

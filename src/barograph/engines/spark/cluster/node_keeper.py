@@ -1,0 +1,105 @@
+"""Keeps the nodes of an embedded cluster alive: a node that dies is started again, with its fence.
+
+A node that was ordered down (a mark file in the run's folder) stays down until the mark is gone; any process that knows
+the run's record may set it. Executors are not restarted here: Spark's own master does that.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from pathlib import Path
+
+from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster, StartFailed
+from barograph.engines.spark.cluster.processes import alive
+from barograph.engines.spark.cluster.runs import Run
+from barograph.logs import OnceOnly
+
+log = logging.getLogger(__name__)
+
+_LOOK_S = 0.2
+_QUICK_DEATH_S = 10.0  # a node that dies sooner after its start waits longer for its next start
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
+
+_NEVER = (-_LONGEST_WAIT_S, 0)
+
+
+def _mark(run: Run, node: str) -> Path:
+    return run.folder / f"down-{node}"
+
+
+def order_down(run: Run, node: str, why: str = "") -> None:
+    """The node is not started again once it is dead."""
+    _mark(run, node).write_text(why)
+
+
+def order_up(run: Run, node: str) -> None:
+    """The node is started again if it is dead."""
+    _mark(run, node).unlink(missing_ok=True)
+
+
+def ordered_down(run: Run, why: str) -> tuple[str, ...]:
+    """Nodes that were ordered down for this reason."""
+    found = []
+    for node in run.settings.node_names():
+        with contextlib.suppress(OSError):
+            if _mark(run, node).read_text() == why:
+                found.append(node)
+    return tuple(found)
+
+
+class NodeKeeper:
+    """Restarts dead nodes until it is closed. Used by the process that owns the cluster.
+
+    problems: nodes that could not be restarted, one sentence each."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._starts: dict[str, tuple[float, int]] = {}  # node -> its last start, and quick deaths in a row before it
+        self.problems: list[str] = []
+        self._warnings = OnceOnly(log)
+        threading.Thread(target=self._watch, name="node-keeper", daemon=True).start()
+
+    def close(self) -> None:
+        """Start nothing more. A start under way is waited for, so that none of its processes is left behind."""
+        self._stopped.set()
+        with self._lock:
+            pass
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(_LOOK_S):
+            for node in self._cluster.settings.node_names():
+                with self._lock:
+                    if not self._stopped.is_set() and self._is_to_start(node):
+                        self._start(node)
+
+    def _is_to_start(self, node: str) -> bool:
+        run = self._cluster.run
+        leader = run.leaders.get(node)
+        if (leader is not None and alive(leader)) or _mark(run, node).exists():
+            return False
+        last, quick_deaths = self._starts.get(node, _NEVER)
+        return time.monotonic() >= last + _wait_s(quick_deaths)
+
+    def _start(self, node: str) -> None:
+        groups = self._cluster.run.groups
+        fenced = groups is not None and groups.node(node).is_dir() and groups.limit(node) is not None
+        last, quick_deaths = self._starts.get(node, _NEVER)
+        quick = time.monotonic() - last < _QUICK_DEATH_S + _wait_s(quick_deaths)
+        self._starts[node] = (time.monotonic(), quick_deaths + 1 if quick else 0)
+        log.info("%s has ended or was fetched: it is started", node)
+        try:
+            self._cluster.start_node(node)
+            if fenced:
+                self._cluster.fence([node])
+            self._warnings.over(node)
+        except (StartFailed, OSError) as error:
+            self.problems.append(f"{node} did not come back: {error}")
+            self._warnings.warn(node, f"{self.problems[-1]}; it is started again later")
+
+
+def _wait_s(quick_deaths: int) -> float:
+    return doubled_s(_FIRST_WAIT_S, quick_deaths - 1, _LONGEST_WAIT_S) if quick_deaths else 0.0

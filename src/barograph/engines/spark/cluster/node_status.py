@@ -1,0 +1,78 @@
+"""The nodes of a recorded run: state, fences, executors. Works also in a process that did not start the run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from barograph.engines.spark.cluster.processes import Process, kill, marked
+from barograph.engines.spark.cluster.runs import Run
+from barograph.model import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """One node. pids: the worker process first, then executors and their children."""
+
+    name: str
+    address: str
+    alive: bool
+    pids: tuple[int, ...]
+    fence_cpu: float | None
+
+
+def status_of(run: Run) -> tuple[NodeStatus, ...]:
+    """Every node of the run."""
+    found = []
+    for name, address in run.settings.addresses().items():
+        leader = run.leaders.get(name)
+        members = marked(run.run_id, name)
+        pids = sorted((p.pid for p in members), key=lambda pid: (leader is None or pid != leader.pid, pid))
+        limit = None
+        if run.groups is not None and run.groups.node(name).is_dir():
+            limit = run.groups.limit(name)
+        found.append(NodeStatus(name, address, leader in members, tuple(pids), limit))
+    return tuple(found)
+
+
+def fence_run(run: Run, nodes: Iterable[str] | None = None) -> None:
+    """Limit nodes to their node_cpu. Does nothing without control groups, or for a node without a node_cpu."""
+    cpus = run.settings.node_cpus()
+    for name in cpus if nodes is None else nodes:
+        cores = cpus[name]
+        if run.groups is not None and cores is not None:
+            run.groups.fence(name, cores)
+
+
+def lift_run(run: Run, nodes: Iterable[str] | None = None) -> None:
+    if run.groups is not None:
+        for name in run.settings.node_names() if nodes is None else nodes:
+            run.groups.lift(name)
+
+
+def executors_of(run: Run, node: str) -> dict[str, Process]:
+    """Executor id -> its process, of every application that has one on the node."""
+    found = {}
+    for process in marked(run.run_id, node):
+        if executor := option_of(process, "--executor-id"):
+            found[executor] = process
+    return found
+
+
+def option_of(process: Process, name: str) -> str:
+    """The value of an option on its command line; empty if there is none, or the process has ended."""
+    try:
+        words = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return words[words.index(name.encode()) + 1].decode() if name.encode() in words else ""
+
+
+def kill_executor(run: Run, node: str, executor: str | None = None) -> str:
+    """SIGKILL an executor: the named one, or the only one on the node. Returns its id."""
+    found = executors_of(run, node)
+    if executor is None and len(found) == 1:
+        (executor,) = found
+    if executor is None or executor not in found:
+        raise BadInput(f"{node} has no such executor; it has {', '.join(sorted(found)) or 'none'}")
+    kill([found[executor]])
+    return executor

@@ -1,0 +1,109 @@
+"""A driver as seen from another process: the engine port over its endpoint.
+
+Needs no Spark. One connection, opened at the first use and again after it broke; one request at a time. If the process
+that uses it is killed, the topologies go on.
+"""
+
+import logging
+import socket
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from barograph.engines.spark.driver.framing import Closed, address_of, receive, send
+from barograph.engines.spark.folders import state_folder
+from barograph.logs import OnceOnly
+from barograph.model import BadInput, Outcome, Plan, Snapshot
+from barograph.model.codec import from_json, to_json
+
+log = logging.getLogger(__name__)
+_warnings = OnceOnly(log)
+
+SOCKETS = "driver-*.sock"
+ANSWER_S = 30.0
+APPLY_S = 300.0  # a cut under heavy overload takes a while, and so does the restart of a query
+
+
+class DriverFailed(RuntimeError):  # noqa: N818  # named like what happened
+    """The driver answered that the request failed. The text says why."""
+
+
+class RemoteEngine:
+    """The engine port, served by a driver process elsewhere on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def observe(self) -> Snapshot:
+        return from_json(Snapshot, self.ask("observe"))
+
+    def apply(self, plan: Plan) -> Outcome:
+        return from_json(Outcome, self.ask("apply", to_json(plan), APPLY_S))
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("status")
+        return found
+
+    def freeze(self, on: bool = True) -> None:
+        """While frozen no plan is applied; topologies go on as they are, and queries that die are still restarted."""
+        self.ask("freeze", {"on": on})
+
+    def ask(self, verb: str, body: object = None, timeout_s: float = ANSWER_S) -> Any:
+        """One request. Raises Closed if the driver does not answer, BadInput or DriverFailed if the request failed."""
+        with self._lock:
+            try:
+                connection = self._connection or self._connect()
+                connection.settimeout(timeout_s)
+                send(connection, {"verb": verb, "body": body})
+                answer = receive(connection)
+            except BaseException:
+                self._drop()  # a connection cannot be used after half a message
+                raise
+        if answer["ok"]:
+            return answer["body"]
+        raise (BadInput if answer["kind"] == "bad input" else DriverFailed)(answer["error"])
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(5.0)
+        try:
+            with address_of(self.path) as address:
+                connection.connect(address)
+        except OSError as error:
+            connection.close()
+            raise Closed(f"no driver answers at {self.path}: {error.strerror or error}") from error
+        self._connection = connection
+        return connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def sockets() -> tuple[Path, ...]:
+    """Sockets of this user's drivers, also of drivers that are gone: with and without an embedded cluster."""
+    state = state_folder()
+    return tuple(sorted([*state.glob(f"runs/*/{SOCKETS}"), *state.glob(f"drivers/{SOCKETS}")]))
+
+
+def reachable(paths: Iterable[Path] | None = None) -> list[tuple[RemoteEngine, dict[str, Any]]]:
+    """Every driver that answers, with its status."""
+    found = []
+    for path in sockets() if paths is None else paths:
+        engine = RemoteEngine(path)
+        try:
+            found.append((engine, engine.status()))
+        except Closed:  # the socket of a driver that has ended, or that is just ending
+            engine.close()
+        except DriverFailed as error:
+            _warnings.warn(str(path), f"the driver at {path} did not tell its status: {error}; it is left out")
+            engine.close()
+    return found

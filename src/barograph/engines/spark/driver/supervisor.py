@@ -1,0 +1,172 @@
+"""The supervisor of a driver process: starts queries and keeps them alive, serves the engine port, can be frozen.
+
+It owns start and stop of queries; what runs where is decided by the controller whose plans it applies.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from barograph.engines.spark.cluster.node_release import NodeRelease
+from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.driver.change_signal import ChangeSignal
+from barograph.engines.spark.driver.client import SOCKETS
+from barograph.engines.spark.driver.endpoint import Endpoint, Verb
+from barograph.engines.spark.driver.status import describe
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.folders import state_folder
+from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.engines.spark.query.writer_ahead import Build
+from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
+from barograph.model.codec import from_json, to_json
+
+UP_TIMEOUT_S = 120.0
+
+
+class Supervisor:
+    """One for each Spark application. Close it before the session is stopped."""
+
+    def __init__(
+        self, spark: SparkSession, nodes: Mapping[str, Node] | None = None, engine: SparkEngine | None = None
+    ) -> None:
+        master = str(spark.sparkContext.master)
+        run = run_of(master)
+        if nodes is None:
+            hosts = {} if run is None else run.settings.addresses()
+            nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
+        self.engine = SparkEngine(spark, nodes) if engine is None else engine
+        self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
+        self.node_release = NodeRelease(self.engine, run, str(spark.sparkContext.applicationId))
+        self._queries: dict[str, Supervised] = {}
+        self._lock = threading.Lock()
+        self.frozen = False
+        self.change_signal = ChangeSignal()
+        self.steered_s: float | None = None
+        """When a controller last sent a plan, on the machine's monotonic clock; None if none ever did."""
+        self.endpoint: Endpoint | None = None
+        self._ending: list[Callable[[], object]] = []
+        self._folder = None if run is None else run.folder
+
+    def start(
+        self,
+        build: Build,
+        checkpoint: str | None = None,
+        limits: RestartLimits | None = None,
+        options: QueryOptions | None = None,
+    ) -> Supervised:
+        """Start a query and keep it alive. ``build`` is called again, ahead, for each restart."""
+        query = Supervised(self.engine, build, checkpoint, limits or RestartLimits())
+        if options is not None:
+            self.engine.declare(query.topology, options)
+        with self._lock:
+            self._queries = {name: q for name, q in self._queries.items() if q.isActive}
+            self._queries[query.topology] = query
+        return query
+
+    @property
+    def queries(self) -> tuple[Supervised, ...]:
+        with self._lock:
+            return tuple(self._queries.values())
+
+    # --- the engine port ---
+
+    def observe(self) -> Snapshot:
+        return self.engine.observe()
+
+    def apply(self, plan: Plan) -> Outcome:
+        if plan.version is not None:
+            self.steered_s = time.monotonic()
+        if self.frozen:
+            why = "the driver is frozen: nothing changes until it is thawed"
+            return Outcome(refused=(Refusal("the plan", RefusalCode.FROZEN, why),))
+        # A plan is not refused because a query is being restarted: the restart is waited for.
+        named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
+        for query in self.queries:
+            if query.topology in named:
+                query.await_up(UP_TIMEOUT_S)
+        return self.engine.apply(plan)
+
+    def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> list[str]:
+        """Release idle nodes and fetch others. Returns what became of each, one sentence each."""
+        if self.frozen:
+            return [f"{node} stays as it is: the driver is frozen" for node in (*release, *fetch)]
+        down = [q.topology for q in self.queries if q.isActive and not q.await_up(0.0)]
+        if down:  # it is not known yet which nodes it will use
+            kept = [f"{node} is not released: {down[0]} is being started again" for node in release]
+            return [*kept, *self.node_release.change((), fetch)]
+        return self.node_release.change(release, fetch)
+
+    def status(self) -> dict[str, Any]:
+        return describe(self)
+
+    def freeze(self, on: bool = True) -> None:
+        self.frozen = on
+        self.engine.pace.hold(on)
+
+    # --- its endpoint ---
+
+    def serve(self, more: Mapping[str, Verb] | None = None) -> Endpoint:
+        """Open the endpoint for other processes of this user. more: verbs besides the supervisor's own."""
+        if self.endpoint is None:
+            folder = self.folder()
+            sweep_sockets(folder)
+            path = folder / SOCKETS.replace("*", str(os.getpid()))
+            verbs: dict[str, Callable[[Any], Any]] = {
+                "observe": lambda _: to_json(self.observe()),
+                "apply": lambda body: to_json(self.apply(from_json(Plan, body))),
+                "status": lambda _: self.status(),
+                "freeze": self._freeze,
+                "nodes": self._nodes,
+                "pace": self.engine.pace.want,
+                "glance": lambda _: to_json(self.engine.glance()),
+                "news": self.change_signal.verb,
+            }
+            self.endpoint = Endpoint(path, {**verbs, **(more or {})})
+        return self.endpoint
+
+    def folder(self) -> Path:
+        """Holds files that outlive this process: the cluster's, or one that drivers share. Private to this user."""
+        if self._folder is not None:
+            return self._folder
+        folder = state_folder() / "drivers"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def _freeze(self, body: Any) -> None:
+        self.freeze(bool(body.get("on", True)) if isinstance(body, dict) else True)
+
+    def _nodes(self, body: Any) -> list[str]:
+        lists = {name: body.get(name, []) for name in ("release", "fetch")} if isinstance(body, dict) else {}
+        if not lists or not all(isinstance(v, list) and all(isinstance(n, str) for n in v) for v in lists.values()):
+            raise BadInput('nodes takes {"release": [NODE, ...], "fetch": [NODE, ...]}')
+        return self.keep_nodes(**lists)
+
+    def on_close(self, call: Callable[[], object]) -> None:
+        """Register a call for ``close``, after serving ends and before queries are stopped."""
+        self._ending.append(call)
+
+    def close(self) -> None:
+        """Stop serving, and stop every supervised query."""
+        self.node_release.close()
+        if self.endpoint is not None:
+            self.endpoint.close()
+            self.endpoint = None
+        while self._ending:
+            self._ending.pop()()
+        for query in self.queries:
+            query.stop()
+
+
+def sweep_sockets(folder: Path) -> None:
+    """Remove the sockets of drivers that are gone."""
+    for path in folder.glob(SOCKETS):
+        pid = path.stem.removeprefix("driver-")
+        if not (pid.isdecimal() and Path(f"/proc/{pid}").exists()):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""CPU limits of instances, written into control groups."""

@@ -1,0 +1,1 @@
+"""Orders to the plug-in: where instances run, which sources read, how long epochs last."""

@@ -1,0 +1,57 @@
+"""Splits the state of a stopped query over another number of instances, or leaves it as it was. It starts nothing."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from barograph.engines.spark.backoff import doubled_s
+
+TRIES = 4
+FIRST_WAIT_S = 0.1
+
+
+class RepartitionsState(Protocol):
+    """What an engine offers for it. Texts are empty when it is done, else they say why not."""
+
+    def repartition(self, checkpoint: str, count: int) -> str: ...
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        """The number of instances an unfinished repartition was meant to give; 0 if there is none."""
+        ...
+
+    def undo_repartition(self, checkpoint: str) -> str: ...
+
+
+@dataclass(slots=True)
+class RestartRequest:
+    """Stop the query, split its state over ``count`` instances (None: leave it), and start it again.
+
+    between: what else is done while it is down. done: set by ``finish``; problem then says what failed, or is empty."""
+
+    count: int | None
+    between: Callable[[], str] | None = None
+    done: threading.Event = field(default_factory=threading.Event)
+    problem: str = ""
+
+    def finish(self, problem: str = "") -> None:
+        self.problem = problem
+        self.done.set()
+
+
+def split_state(engine: RepartitionsState, checkpoint: str, count: int, stopping: Callable[[float], bool]) -> str:
+    """Returns "" when the state is split over ``count`` instances; else why not, and it is split as before.
+
+    stopping: waits so many seconds and returns whether the query is being stopped."""
+    why = engine.repartition(checkpoint, count)
+    tries = 1
+    while why and tries < TRIES and engine.unfinished_repartition(checkpoint):
+        # A repartition fails if an executor dies meanwhile; if it had begun, it can be repeated.
+        if stopping(doubled_s(FIRST_WAIT_S, tries)):
+            break
+        tries += 1
+        why = engine.repartition(checkpoint, count)
+    if why:
+        undone = engine.undo_repartition(checkpoint)
+        why += f"; it could not be undone: {undone}" if undone else "; the query goes on as it was"
+    return why

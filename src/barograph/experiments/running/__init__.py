@@ -1,0 +1,1 @@
+"""A run of a workload on a real cluster, from start to end."""

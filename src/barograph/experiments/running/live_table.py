@@ -1,0 +1,75 @@
+"""The table that a run shows while it runs: one line a second."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
+
+from barograph.model import Latency, Node, Snapshot
+
+HEADER = (
+    f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50 ms':>7} {'p99 ms':>7} {'epoch':>5}"
+    "  instances by node"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLine:
+    """One second of a run. None: unknown."""
+
+    at_s: float
+    due_rows_s: float
+    read_rows_s: float | None
+    out_rows_s: float | None
+    backlog_rows: int | None
+    epoch: int
+    latency: Latency | None
+    by_node: dict[str, list[str]]
+
+
+def by_node(now: Snapshot, nodes: Iterable[Node]) -> dict[str, list[str]]:
+    """The instances on each node; nodes without instances are listed too."""
+    found: dict[str, list[str]] = {n.name: [] for n in nodes}
+    for instance, slot in sorted(now.placement.slots.items()):
+        found[slot.node].append(f"{instance.operator}/{instance.index}")
+    return found
+
+
+class LiveTable:
+    """Writes to a stream and repeats the header every twenty lines."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lines = 0
+
+    def say(self, text: str) -> None:
+        print(f"-- {text}", file=self._stream, flush=True)
+
+    def show(self, line: LiveLine) -> None:
+        if self._lines % 20 == 0:
+            print(HEADER, file=self._stream)
+        self._lines += 1
+        nodes = "  ".join(f"{node}: {_short(instances)}" for node, instances in line.by_node.items())
+        p50, p99 = _ms(line.latency, "p50"), _ms(line.latency, "p99")
+        print(
+            f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {_rows(line.read_rows_s):>9} {_rows(line.out_rows_s):>9} "
+            f"{_rows(line.backlog_rows):>9} {p50:>7} {p99:>7} {line.epoch:>5}  {nodes}",
+            file=self._stream,
+            flush=True,
+        )
+
+
+def _rows(rows: float | None) -> str:
+    return "-" if rows is None else f"{rows:,.0f}"
+
+
+def _ms(latency: Latency | None, percentile: str) -> str:
+    return "-" if latency is None else f"{getattr(latency, percentile):,.0f}"
+
+
+def _short(instances: list[str]) -> str:
+    """``split/0 split/1`` as ``split 0,1``."""
+    groups: dict[str, list[str]] = {}
+    for name, index in (i.split("/") for i in instances):
+        groups.setdefault(name, []).append(index)
+
+    return " ".join(f"{name} {','.join(groups[name])}" for name in groups) or "-"

@@ -1,0 +1,1 @@
+"""What a policy is, and which policies there are."""

@@ -1,0 +1,174 @@
+"""Priorities in a driver: a thread that runs the priority manager, and the answers to ``barograph priority``.
+
+The state machine decides, the hooks act. It must never leave a topology paused for good, so an error in one turn does
+not end the thread.
+"""
+
+import logging
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+
+from barograph.control.guards.acts import load_rows_s
+from barograph.engines.spark.driver.endpoint import Endpoint, Verb
+from barograph.engines.spark.driver.priority_hooks import SparkPriorityHooks
+from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.logs import OnceOnly
+from barograph.model import BadInput, Snapshot
+from barograph.priority.machine import PriorityLimits, PriorityPhase
+from barograph.priority.manager import PriorityHooks, PriorityManager
+from barograph.priority.triggers import RateTrigger
+
+log = logging.getLogger(__name__)
+
+BUSY_S, CALM_S = 0.02, 0.25  # between two turns: while a change is under way, and while none is
+START_S = 0.06  # and while only instances start: a turn costs CPU that they need
+FORGET_S = 60.0  # a topology that does not run is forgotten after this time
+SAMPLES = 120
+
+
+class PriorityService:
+    """One for each driver. path: where priorities are stored; None: in the driver's folder."""
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        path: Path | None = None,
+        limits: PriorityLimits | None = None,
+        hooks: PriorityHooks | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
+        self.manager = PriorityManager(path or path_of(supervisor), hooks or SparkPriorityHooks(supervisor), limits)
+        self._seen_s = dict.fromkeys(self.manager.levels(), clock())
+        self._triggers: dict[str, RateTrigger] = {}
+        self._samples: dict[str, deque[tuple[float, float]]] = {}
+        self._sampled: Snapshot | None = None
+        self._lock = threading.Lock()
+        self.problems: deque[str] = deque(maxlen=20)
+        self._warnings = OnceOnly(log)
+        self._wake, self._closed = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="priorities", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> "PriorityService":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop. The next service that opens the same file completes what is under way."""
+        self._closed.set()
+        self._wake.set()
+        self._thread.join()
+
+    @property
+    def verbs(self) -> dict[str, Verb]:
+        return {"priority": self.verb}
+
+    def verb(self, body: Any) -> Any:
+        """Answers ``barograph priority``."""
+        self._engine.refresh()
+        self._know()
+        try:
+            return self.manager.verb(body)
+        finally:
+            self._wake.set()
+
+    def trigger(self, topology: str, on: bool, level: int = 1) -> None:
+        """A call from the user's own code."""
+        self._engine.refresh()
+        self._know()
+        self.manager.trigger(topology, on, level)
+        self._wake.set()
+
+    def watch(self, topology: str, trigger: RateTrigger) -> None:
+        """Turn the topology's trigger on and off by the rate at which its rows fall due."""
+        self._triggers[topology] = trigger
+        self._samples[topology] = deque(maxlen=SAMPLES)
+
+    def turn(self) -> float:
+        """One turn. Returns after how many seconds the next is due."""
+        self._know()
+        self._pull_triggers()
+        self.manager.turn(starved=self._engine.gates.resting)
+        phases = {s.phase for s in self.manager.state.standings.values()} - {PriorityPhase.STEADY}
+        return CALM_S if not phases else START_S if phases == {PriorityPhase.RESUMING} else BUSY_S
+
+    def _run(self) -> None:
+        wait_s = BUSY_S
+        while not self._closed.is_set():
+            try:
+                wait_s = self.turn()
+                self._warnings.over("turn")
+            except (Py4JError, OSError, BadInput, RuntimeError) as error:
+                # The application may be ending, or a disk be full: it is tried again, and ``problems`` has the error.
+                self.problems.append(str(error))
+                self._warnings.warn("turn", f"a change of priorities could not go on: {error}; it is tried again")
+                wait_s = CALM_S
+            self._wake.wait(wait_s)
+            self._wake.clear()
+
+    def _know(self) -> None:
+        """Add topologies that run, and drop those gone for FORGET_S, which is longer than a restart of a query."""
+        with self._lock:  # called by its own thread and by verbs
+            now_s = self._clock()
+            names = [*self._engine.telemetry.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
+            levels = {name: self._engine.options_of(name).level for name in names}
+            self._seen_s |= dict.fromkeys(levels, now_s)
+            known = self.manager.levels()
+            kept = {name: level for name, level in known.items() if now_s - self._seen_s.get(name, now_s) < FORGET_S}
+            wanted = levels | kept
+            if wanted.keys() != known.keys():
+                self.manager.know(wanted)
+                self._engine.set_levels(self.manager.levels())
+
+    def _pull_triggers(self) -> None:
+        if not self._triggers:
+            return
+        now = self._engine.last
+        if now is None or self._engine.age_s(now) > 5.0:  # no controller observes
+            now = self._engine.observe()
+        if now is self._sampled:
+            return
+        self._sampled = now
+        for name, trigger in self._triggers.items():
+            rate = load_rows_s(now, name) if any(t.name == name for t in now.topologies) else None
+            if rate is None:
+                continue
+            samples = self._samples[name]
+            if samples and samples[-1][0] >= now.at_s:
+                samples.clear()
+            samples.append((now.at_s, rate))
+            on = self.manager.state.of(name).on
+            wish = trigger.wish(tuple(samples), on)
+            if wish != on:
+                self.manager.trigger(name, wish, by=f"its rate of {rate:.0f} rows/s")
+
+
+def path_of(supervisor: Supervisor) -> Path:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", supervisor.app or "application")
+    return supervisor.folder() / f"priorities-{name}.json"
+
+
+_served: dict[int, PriorityService] = {}
+
+
+def serve(supervisor: Supervisor) -> Endpoint:
+    """Open a driver's endpoint with priorities, which end with the supervisor."""
+    priorities = _served[id(supervisor)] = PriorityService(supervisor)
+    supervisor.on_close(priorities.close)
+    supervisor.on_close(lambda: _served.pop(id(supervisor), None))
+    return supervisor.serve(priorities.verbs)
+
+
+def priorities_of(supervisor: Supervisor) -> PriorityService:
+    """The service that ``serve`` opened."""
+    return _served[id(supervisor)]

@@ -1,0 +1,175 @@
+"""How many instances the adaptive scaler gives an operator: what it needs, and what may be changed now."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model import Cycle, Operator, ReasonCode, Snapshot
+from barograph.scale.adaptive.growth import AHEAD_S, growth_within
+from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
+from barograph.scale.rest import since_change
+
+STEADY = 1.05  # growth by less than this within AHEAD_S does not count
+Decided = tuple[int, int, ReasonCode, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Need:
+    """The work of one operator in the next cycle.
+
+    arriving: rows expected to be sent to it. rows: to be executed by each instance. sure_rows: the same with a margin
+    for the error of the forecast. backlog: rows waiting now.
+    lasting_rows: as ``rows``, but with the backlog spread over a longer time. It decides the number of instances, so
+    that the backlog of one pause does not cause the next change.
+    kappa_s: CPU seconds of a row, None if it never executed a row. service_s: seconds a row keeps an instance busy.
+    limit_pct: the most one instance can use. free_pct: CPU that more instances could use.
+    by_key: whether rows may be distributed unevenly over instances.
+    """
+
+    arriving: float
+    rows: NDArray[np.float64]
+    sure_rows: NDArray[np.float64]
+    lasting_rows: NDArray[np.float64]
+    backlog: float
+    kappa_s: float | None
+    service_s: float
+    cycle_s: float
+    limit_pct: float
+    free_pct: float
+    utilisation: float
+    low: float
+    by_key: bool
+
+    @property
+    def r_pct(self) -> NDArray[np.float64]:
+        """CPU each instance needs, in per cent of a core."""
+        return self._pct(self.rows)
+
+    @property
+    def sure_pct(self) -> NDArray[np.float64]:
+        return self._pct(self.sure_rows)
+
+    def _pct(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        needed: NDArray[np.float64] = 100.0 * rows * (self.kappa_s or 0.0) / self.cycle_s
+        return needed
+
+    def capacity_rows(self, instances: int) -> float:
+        """Rows that this number of instances can execute in a cycle, each with all the CPU it can use."""
+        slowest_s = max((self.kappa_s or 0.0) * 100.0 / self.limit_pct, self.service_s)
+        return instances * self.cycle_s / slowest_s if slowest_s > 0 else float("inf")
+
+    @property
+    def load(self) -> float:
+        """Lasting rows relative to the capacity of the present instances; above 1 they fall behind."""
+        return float(self.lasting_rows.sum()) / self.capacity_rows(len(self.rows))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row keeps an instance busy for longer than its CPU time."""
+        return self.service_s > (self.kappa_s or 0.0) * 100.0 / self.limit_pct
+
+    @property
+    def comfortable(self) -> int:
+        """The fewest instances whose shares, headroom included, stay below the limit."""
+        return max(1, ceil(float(self.lasting_rows.sum()) / (self.capacity_rows(1) * self.utilisation)))
+
+    def wanted(self) -> tuple[int, str]:
+        """Instances it should have if it could change at once, and why."""
+        present = len(self.rows)
+        if self.load > self.utilisation and self.waits:
+            return max(present, self.comfortable), "instances mostly wait, so more CPU would not help"
+        if self.load > self.utilisation:
+            useful = ceil(self.free_pct / self.limit_pct)  # there is no CPU for more
+            return max(present, min(self.comfortable, useful)), "a share would exceed what one instance can use"
+        hottest = float(self.lasting_rows.max()) / (self.capacity_rows(1) * self.utilisation)
+        if self.by_key and hottest > 1 and present > 1:
+            return min(2 * present, ceil(present * hottest)), "one instance gets more rows than it can execute"
+        if self.load < self.low:
+            return min(present, max(self.comfortable, ceil(present / 2))), "shares follow the load; it is low"
+        return present, "shares follow the load"
+
+
+@dataclass(eq=False)
+class Growth:
+    """What may change in this cycle: free seats, and what the last cycles wanted. Created for every decision.
+
+    The seats of one node are kept free, so that after the loss of a node all instances fit on the others."""
+
+    now: Snapshot = field(repr=False)
+    free_seats: int
+    resting: Mapping[str, bool]
+    history: Sequence[Cycle] = field(repr=False)
+    patience_cycles: int
+    low_cycles: int
+
+    @staticmethod
+    def of(
+        history: Sequence[Cycle], now: Snapshot, patience_cycles: int, low_cycles: int, rest_cycles: int
+    ) -> "Growth":
+        running = sum(o.parallelism for t in now.topologies for o in t.operators)
+        resting = {
+            t.name: since_change(history, now, t.name, cycles=rest_cycles).cycles < rest_cycles for t in now.topologies
+        }
+        seats = total_seats(now)
+        return Growth(
+            now,
+            most_instances(now) if seats is None else seats - spare_seats(now) - running,
+            resting,
+            history,
+            patience_cycles,
+            low_cycles,
+        )
+
+    def decide(self, topology: str, operator: Operator, need: Need) -> Decided:
+        """Instances it gets now, instances it wants, the reason's code and its sentence."""
+        present = operator.parallelism
+        wanted, why = need.wanted()
+        allowed = bounded(self.now, operator, wanted)
+        if allowed == present:
+            if wanted != present and operator.fixed_because:
+                return present, wanted, ReasonCode.INSTANCES_FIXED, f"{why}; {operator.fixed_because}"
+            return present, wanted, ReasonCode.INSTANCES_SUFFICE, why
+        if self.resting[topology]:
+            return present, wanted, ReasonCode.RESTING, f"{why}; no second change so soon after the last"
+        if allowed > present:
+            return self._grow(topology, operator, allowed, wanted, why)
+        return self._shrink(topology, operator, allowed, wanted, why)
+
+    def _grow(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> Decided:
+        present = operator.parallelism
+        if operator.stateful and not self._lasted(topology, operator, self.patience_cycles, more=True):
+            why = f"{why}; state is repartitioned only if that lasts {self.patience_cycles} cycles"
+            return present, wanted, ReasonCode.WISH_TOO_NEW, why
+        degree = min(allowed, present + max(0, self.free_seats))
+        if degree == present:
+            return present, wanted, ReasonCode.NO_SEAT_FREE, f"{why}; no seat is free for {allowed - present} more"
+        self.free_seats -= degree - present
+        return degree, wanted, ReasonCode.MORE_INSTANCES, f"{why}: {present} -> {degree} instances"
+
+    def _shrink(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> Decided:
+        present = operator.parallelism
+        if operator.stateful:
+            return present, wanted, ReasonCode.STATE_STAYS, f"{why}; fewer instances are not worth moving its state"
+        if growth_within(self.history, self.now, topology, operator.name, AHEAD_S) > STEADY:
+            return present, wanted, ReasonCode.LOAD_GROWS, f"{why}; fewer only if the load does not grow"
+        if not self._lasted(topology, operator, self.low_cycles, more=False):
+            why = f"{why}; fewer only if that lasts {self.low_cycles} cycles"
+            return present, wanted, ReasonCode.WISH_TOO_NEW, why
+        self.free_seats += present - allowed
+        return allowed, wanted, ReasonCode.FEWER_INSTANCES, f"{why}: {present} -> {allowed} instances"
+
+    def _lasted(self, topology: str, operator: Operator, cycles: int, more: bool) -> bool:
+        """Whether it wanted the same in each of the last ``cycles`` cycles, the present one included."""
+        earlier = self.history[-(cycles - 1) :] if cycles > 1 else ()
+        if len(earlier) < cycles - 1:
+            return False
+        demands = (c.demand.of(topology, operator.name) for c in earlier)
+        return all(
+            d is not None
+            and d.parallelism == operator.parallelism
+            and (d.wanted > d.parallelism) == more
+            and d.wanted != d.parallelism
+            for d in demands
+        )

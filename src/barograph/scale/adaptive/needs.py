@@ -1,0 +1,109 @@
+"""The work of each operator in the next cycle, for the adaptive scaler: from forecast, parents, backlog and cost.
+
+Operators are computed in topological order; what an operator sends on depends on the instances it was given.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
+from barograph.model.frame import NOTHING
+from barograph.scale.adaptive.instances import Need
+from barograph.scale.adaptive.service_time import busy_s_per_row
+from barograph.scale.adaptive.skew import backlog_rows, may_be_skewed, parts_of_arrivals
+from barograph.scale.protocol import instance_limit_pct
+
+
+class Needs:
+    """Created for every decision."""
+
+    def __init__(
+        self,
+        history: Sequence[Cycle],
+        frame: Frame,
+        forecast: Forecast,
+        *,
+        phi: int,
+        catch_up_cycles: float,
+        lasting_cycles: float,
+        margin: float,
+        utilisation: float,
+        low: float,
+    ) -> None:
+        self.history, self.frame, self.forecast = history, frame, forecast
+        self.phi, self.margin, self.utilisation, self.low = phi, margin, utilisation, low
+        self.catch_up_cycles, self.lasting_cycles = catch_up_cycles, lasting_cycles
+        self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
+        self.parents = self._parents()
+        self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
+        # If all together need nearly the whole cluster, more instances of one would only take CPU from the others.
+        now = frame.snapshots[-1]
+        self.free_pct = now.cluster_cpu_pct if self._asked_pct() <= utilisation * now.cluster_cpu_pct else 0.0
+
+    def _parents(self) -> dict[int, list[tuple[int, float]]]:
+        """The parents of each operator, with the rows they send to it per row they execute."""
+        found: dict[int, list[tuple[int, float]]] = defaultdict(list)
+        links = self.frame.links
+        if links:
+            executed = self.frame.column("executed")[:, [link.parent for link in links]]
+            passed = np.nan_to_num(ratio_of_sums(self.frame.sent, executed, self.phi)).tolist()
+            for link, ratio in zip(links, passed, strict=True):
+                found[link.child].append((link.parent, ratio))
+        return found
+
+    def _asked_pct(self) -> float:
+        """CPU that all operators together will need in the long run, if none is slowed down by another."""
+        backlog = (np.maximum(self.frame.column("pending")[-1], 0.0) / self.lasting_cycles).tolist()
+        rows: list[float] = []
+        for i, key in enumerate(self.frame.keys):
+            expected = self.forecast.of(*key)
+            sent = sum(rows[p] * ratio for p, ratio in self.parents[i])
+            rows.append(max(expected.arrived if expected else 0.0, sent) + backlog[i])
+        return 100.0 * float(np.nan_to_num(self.kappa) @ np.array(rows)) / float(self.frame.cycle_s[-1])
+
+    def of(self, topology: Topology, operator: Operator) -> Need:
+        """The work of the operator, by instance. Its parents must have been computed before."""
+        key, now, count = (topology.name, operator.name), self.frame.snapshots[-1], operator.parallelism
+        i = self.frame.position[key]
+        expected = self.forecast.of(*key)
+        sent = sum(self.passing[p] * ratio for p, ratio in self.parents[i])
+        arriving = max(expected.arrived if expected else 0.0, sent)
+        surely = max(arriving, expected.arrived + self.margin * expected.error_rows if expected else 0.0)
+        parts = parts_of_arrivals(self.frame, topology, operator.name, count, self.phi)
+        backlog = backlog_rows(self.frame, topology.name, operator.name, count)
+        kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
+        catching_up = backlog * self._catch_up_part(i, arriving, float(backlog.sum()))
+        return Need(
+            arriving=arriving,
+            rows=arriving * parts + catching_up,
+            sure_rows=surely * parts + catching_up,
+            lasting_rows=arriving * parts + backlog / self.lasting_cycles,
+            backlog=float(backlog.sum()),
+            kappa_s=kappa_s,
+            service_s=0.0 if kappa_s is None else busy_s_per_row(self.history, self.frame, key, kappa_s, self.phi),
+            cycle_s=now.cycle_s,
+            limit_pct=instance_limit_pct(now),
+            free_pct=self.free_pct,
+            utilisation=self.utilisation,
+            low=self.low,
+            by_key=may_be_skewed(topology, operator.name),
+        )
+
+    def _catch_up_part(self, i: int, arriving: float, backlog: float) -> float:
+        """Which part of its backlog an operator should execute in the next cycle.
+
+        A fixed part would get smaller each cycle, and the rest of a backlog would wait for ever: so an operator that is
+        catching up keeps its pace until less than one cycle's rows are left.
+        """
+        part = 1.0 / self.catch_up_cycles
+        if backlog <= max(arriving, NOTHING):
+            return part
+        pace = float(self.frame.column("executed")[-1, i])
+        return max(part, min(1.0, (pace - arriving) / backlog))
+
+    def passes_on(self, topology: Topology, operator: Operator, need: Need, degree: int) -> None:
+        """Record how many instances the operator was given: this limits what it sends to its children."""
+        i = self.frame.position[topology.name, operator.name]
+        self.passing[i] = min(float(need.rows.sum()), need.capacity_rows(degree))

@@ -1,0 +1,70 @@
+"""Only processes that Barograph started are found and ended."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from barograph.engines.spark.cluster.processes import (
+    NODE_MARK,
+    RUN_MARK,
+    Process,
+    alive,
+    identify,
+    kill_marked,
+    marked,
+    send,
+    wait_gone,
+)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a child, both of node-1 of a run."""
+    environment = {**os.environ, RUN_MARK: f"test-{os.getpid()}", NODE_MARK: "node-1"}
+    # It prints a line once the child is there.
+    program = "import subprocess; p = subprocess.Popen(['sleep', '100']); print(flush=True); p.wait()"
+    with subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        yield started
+        kill_marked(f"test-{os.getpid()}")
+
+
+def known(pid: int) -> Process:
+    process = identify(pid)
+    assert process is not None
+    return process
+
+
+def test_descendants_are_found_by_their_mark(sleeper: subprocess.Popen[bytes]) -> None:
+    run_id = f"test-{os.getpid()}"
+    assert len(marked(run_id)) == len(marked(run_id, "node-1")) == 2
+    assert known(sleeper.pid) in marked(run_id)
+    assert marked(run_id, "node-2") == marked(run_id[:-1]) == ()
+
+
+def test_kill_marked_leaves_no_process(sleeper: subprocess.Popen[bytes]) -> None:
+    kill_marked(f"test-{os.getpid()}", "node-1")
+    assert marked(f"test-{os.getpid()}") == ()
+    assert sleeper.wait() == -signal.SIGKILL
+
+
+def test_recycled_pid_is_left_alone(sleeper: subprocess.Popen[bytes]) -> None:
+    other_life = replace(known(sleeper.pid), start_ticks=1)
+    assert not alive(other_life)
+    assert not send(other_life, signal.SIGKILL)
+    assert wait_gone(other_life, None)
+    assert sleeper.poll() is None
+
+
+def test_zombie_is_not_alive(sleeper: subprocess.Popen[bytes]) -> None:
+    process = known(sleeper.pid)
+    assert not wait_gone(process, 0)
+    assert send(process, signal.SIGKILL)
+    assert wait_gone(process, 10)
+    assert identify(sleeper.pid) is None  # ended, although it was not waited for yet

@@ -1,0 +1,163 @@
+"""The endpoint answers requests, and no client can disturb another client or the driver."""
+
+import os
+import socket
+import stat
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barograph.engines.spark.driver import endpoint as endpoint_module
+from barograph.engines.spark.driver.client import DriverFailed, RemoteEngine, reachable, sockets
+from barograph.engines.spark.driver.endpoint import Endpoint
+from barograph.engines.spark.driver.framing import MOST_BYTES, Closed, address_of
+from barograph.engines.spark.folders import state_folder
+from barograph.model import BadInput, Node, Operator, Outcome, Plan, Rescale, Slot, Snapshot, Topology, Worker
+from barograph.model.codec import from_json, to_json
+
+SNAPSHOT = Snapshot(
+    1.0, 2.0, (Node("node-1", 60.0),), (Topology("t", (Operator("source", 1, source=True),), ()),),
+    (Worker(Slot("node-1"), "0", 4),), version=3,
+)  # fmt: skip
+
+
+class World:
+    """A fake engine that remembers what was applied."""
+
+    def __init__(self) -> None:
+        self.applied: list[Plan] = []
+        self.hold = threading.Event()
+        self.hold.set()
+
+    def apply(self, body: Any) -> Any:
+        plan = from_json(Plan, body)
+        self.hold.wait(10)
+        self.applied.append(plan)
+        return to_json(Outcome(done=("scaled",)))
+
+    def fail(self, _: Any) -> Any:
+        raise RuntimeError("the dog ate it")
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def served(world: World) -> Iterator[Endpoint]:
+    folder = state_folder() / "drivers"
+    folder.mkdir(mode=0o700)
+    verbs = {
+        "observe": lambda _: to_json(SNAPSHOT), "apply": world.apply, "status": lambda _: {"app": "a"},
+        "freeze": lambda _: None, "fail": world.fail,
+    }  # fmt: skip
+    opened = Endpoint(folder / "driver-1.sock", verbs, idle_s=30.0, talk_s=0.3)
+    yield opened
+    opened.close()
+
+
+def test_the_port_over_the_socket(served: Endpoint, world: World) -> None:
+    engine = RemoteEngine(served.path)
+    plan = Plan(rescales=(Rescale("t", "split", 4),), version=3)
+    assert engine.observe() == SNAPSHOT
+    assert engine.apply(plan) == Outcome(done=("scaled",))
+    assert world.applied == [plan]
+    assert [status for _, status in reachable()] == [{"app": "a"}]
+    engine.close()
+
+
+def test_only_the_owner_can_open_it(served: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+    me = os.getuid()
+    monkeypatch.setattr(endpoint_module, "_peer_uid", lambda _: me + 1)
+    with pytest.raises(Closed):
+        RemoteEngine(served.path).observe()
+
+
+def test_a_folder_that_others_can_enter_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with pytest.raises(BadInput, match="only you"):
+        Endpoint(tmp_path / "driver-1.sock", {})
+
+
+def test_bad_requests_are_answered_and_the_connection_goes_on(served: Endpoint) -> None:
+    engine = RemoteEngine(served.path)
+    with pytest.raises(BadInput, match="there is no verb 'jump'"):
+        engine.ask("jump")
+    with pytest.raises(BadInput, match="Plan has no field 'colour'"):
+        engine.ask("apply", {"colour": "red"})
+    with pytest.raises(DriverFailed, match="the dog ate it"):
+        engine.ask("fail")
+    assert engine.observe() == SNAPSHOT
+
+
+def raw(served: Endpoint) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with address_of(served.path) as address:
+        connection.connect(address)
+    connection.settimeout(10)
+    return connection
+
+
+def test_a_client_that_hangs_in_the_middle_of_a_message_is_dropped_and_others_go_on(served: Endpoint) -> None:
+    with raw(served) as hung:
+        hung.sendall(struct.pack(">I", 100) + b'{"verb"')
+        assert RemoteEngine(served.path).observe() == SNAPSHOT
+        assert hung.recv(1) == b""  # dropped after its timeout
+
+
+def test_a_message_above_the_size_limit_is_refused_unread(served: Endpoint) -> None:
+    with raw(served) as greedy:
+        greedy.sendall(struct.pack(">I", MOST_BYTES + 1))
+        assert b"too long" in greedy.recv(1000)
+        assert greedy.recv(1) == b""
+    assert RemoteEngine(served.path).observe() == SNAPSHOT
+
+
+def test_a_request_is_carried_out_completely_although_its_client_is_gone(served: Endpoint, world: World) -> None:
+    world.hold.clear()
+    with raw(served) as short_lived:
+        body = b'{"verb": "apply", "body": {"cuts": ["t"]}}'
+        short_lived.sendall(struct.pack(">I", len(body)) + body)
+    world.hold.set()
+    deadline = time.monotonic() + 10
+    while not world.applied:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert world.applied == [Plan(cuts=("t",))]
+    assert RemoteEngine(served.path).observe() == SNAPSHOT
+
+
+def test_no_more_clients_than_allowed(served: Endpoint) -> None:
+    many = [raw(served) for _ in range(endpoint_module.MOST_CLIENTS)]
+    try:
+        # Clients are accepted one after the other: an answer to the last one means that all were accepted.
+        with pytest.raises(Closed):
+            for _ in range(3):
+                RemoteEngine(served.path).observe()
+    finally:
+        for connection in many:
+            connection.close()
+
+
+def test_a_closed_endpoint_leaves_no_socket(served: Endpoint) -> None:
+    assert served.path in sockets()
+    served.close()
+    assert sockets() == ()
+    with pytest.raises(Closed, match="no driver answers"):
+        RemoteEngine(served.path).observe()
+
+
+def test_paths_longer_than_the_kernel_accepts(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 90) / ("y" * 90)
+    folder.mkdir(mode=0o700, parents=True)
+    opened = Endpoint(folder / "driver-1.sock", {"observe": lambda _: to_json(SNAPSHOT)})
+    assert RemoteEngine(opened.path).observe() == SNAPSHOT
+    opened.close()

@@ -1,0 +1,390 @@
+"""Executors, nodes, clients and drivers are killed: no row is lost or counted twice, and rows flow again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+
+from barograph.engines.spark.cluster.node_keeper import NodeKeeper
+from barograph.engines.spark.cluster.node_status import kill_executor
+from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.engines.spark.folders import STATE_VARIABLE
+from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.model import BadInput, Instance, Outcome, Placement, Plan, Rescale
+from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("keeper") / "state"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def stage(own_state: None) -> Iterator[LocalCluster]:  # noqa: ARG001  # asked for so that it comes first
+    with open_local_cluster() as opened:
+        keeper = NodeKeeper(opened.cluster)
+        yield opened
+        keeper.close()
+
+
+@pytest.fixture(autouse=True)
+def all_executors(stage: LocalCluster) -> Iterator[None]:
+    """Spark's master brings a lost executor back by itself; each test begins with all of them."""
+    yield
+    deadline = time.monotonic() + 120
+    while len(stage.engine.living()[0]) < stage.cluster.settings.nodes:
+        assert time.monotonic() < deadline, "the lost executor did not come back"
+        time.sleep(0.1)
+
+
+def handle(counting: RunningQuery) -> Supervised:
+    assert isinstance(counting.query, Supervised)
+    return counting.query
+
+
+def node_of(stage: LocalCluster, counting: RunningQuery, instance: str) -> tuple[str, str]:
+    """The node and the executor an instance runs on."""
+    executor = counting.executors()[instance]
+    return next((w.slot.node, w.executor) for w in stage.engine.workers() if w.executor == executor)
+
+
+def await_flow(counting: RunningQuery, restarts: int = 1) -> None:
+    """Wait until the query has died and restarted so many times, and rows come out again."""
+    counting.settle(lambda: len(handle(counting).restarts) >= restarts, 120.0)
+    before = counting.output()
+    counting.settle(lambda: counting.output() > before + 100, 120.0)
+
+
+def print_times(capsys: pytest.CaptureFixture[str], what: str, counting: RunningQuery) -> None:
+    """Print times for people to read; bench/recovery.py has the limits."""
+    (restart, *_) = handle(counting).restarts
+    with capsys.disabled():
+        sys.stdout.write(f"\n{what}: {restart.cause}, down {restart.down_s:.2f} s, {restart.rows}\n")
+
+
+def test_a_killed_executor(stage: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.query(supervised=True) as counting:
+        query = handle(counting)
+        identity, run = query.id, query.runId
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        print_times(capsys, "executor", counting)
+        assert query.restarts[0].cause == f"lost executor {executor} on {node}"
+        assert query.restarts[0].rows.read > 0
+        assert (query.id, query.isActive, query.exception()) == (identity, True, None)
+        assert query.runId != run
+        assert query.awaitTermination(0.1) is False
+        counting.settle(lambda: bool(counting.executors()))
+        assert executor not in counting.executors().values()
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+        assert query.lastProgress is not None
+        assert not query.isActive
+        assert query.awaitTermination() is None
+
+
+def test_a_killed_node_comes_back(stage: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    with stage.query(supervised=True) as counting:
+        node, _ = node_of(stage, counting, "count/1")
+        before = stage.cluster.run.leaders[node]
+        stage.cluster.kill_node(node)
+        await_flow(counting)
+        print_times(capsys, "node", counting)
+        counting.settle(lambda: next(n.alive for n in stage.cluster.status() if n.name == node), 120.0)
+        assert stage.cluster.run.leaders[node] != before
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+@pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_with_too_few_seats_there_are_fewer_instances_until_there_are_more(
+    stage: LocalCluster, to_the_end: bool
+) -> None:
+    """Two nodes of three have 16 seats; it has 19 instances. A new executor must be past its start before all
+    instances are back."""
+    with stage.query("crowded", epoch_s=5.0, supervised=True) as counting:
+
+        def splits() -> int:
+            return sum(i.startswith("split/") for i in counting.executors())
+
+        outcome = stage.engine.apply(Plan(rescales=(Rescale(counting.name, "split", 14),)))
+        assert outcome.ok, outcome.refused
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert [r.cause for r in handle(counting).restarts] == [f"lost executor {executor} on {node}"]
+        # The first epoch of the next query run: on a slow machine the new executor may be past its start by now.
+        first = min(
+            (e for e in stage.engine.epochs(counting.name) if e.run == str(handle(counting).runId)),
+            key=lambda e: e.epoch,
+        )
+        assert sum(i.operator == "split" for i in first.seated) == 11
+        if to_the_end:
+            counting.settle(lambda: splits() == 14, 120.0, look_s=0.5)
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+@pytest.mark.slow
+def test_preparing_a_new_executor_takes_no_seat_from_an_instance(stage: LocalCluster) -> None:
+    """16 instances fill two nodes of three. The second kill comes while the executor that replaced the first one is
+    being prepared for the instances that return to it."""
+    with stage.query("full", epoch_s=20.0, supervised=True) as counting:
+        outcome = stage.engine.apply(Plan(rescales=(Rescale(counting.name, "split", 11),)))
+        assert outcome.ok, outcome.refused
+        assert stage.engine.apply(Plan(stage.engine.observe().placement)).ok
+        (node, executor), (other_node, other) = (node_of(stage, counting, f"count/{i}") for i in (1, 2))
+        assert node != other_node
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        counting.settle(lambda: len({w.executor for w in stage.engine.workers()} - {executor}) == 3, 60.0, look_s=0.05)
+        kill_executor(stage.cluster.run, other_node, other)
+        counting.settle(lambda: len(handle(counting).restarts) >= 2, 60.0)  # rows flow until it is noticed
+        await_flow(counting)
+        causes = [r.cause for r in handle(counting).restarts]
+        assert len(causes) >= 2
+        assert not [c for c in causes if "seats" in c], causes
+        assert counting.verdict().exact
+
+
+@pytest.mark.slow  # a new executor must be past its start first
+def test_instances_return_to_the_slot_they_were_ordered_to(stage: LocalCluster) -> None:
+    with stage.query(epoch_s=5.0, supervised=True) as counting:
+        home = stage.engine.observe().placement
+        assert stage.engine.apply(Plan(home)) == Outcome()  # all instances are there already
+        node, executor = node_of(stage, counting, "count/1")
+        kill_executor(stage.cluster.run, node, executor)
+        await_flow(counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert stage.engine.observe().placement != home
+        counting.settle(lambda: stage.engine.observe().placement == home, 120.0, look_s=0.5)
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def during(stage: LocalCluster, plan: Plan, fail: Callable[[], object]) -> Outcome:
+    """Kill while the plan is being carried out."""
+    found: list[Outcome] = []
+    acting = threading.Thread(target=lambda: found.append(stage.supervisor.apply(plan)))
+    acting.start()
+    fail()
+    acting.join(240)
+    assert found, "the plan was never answered"
+    return found[0]
+
+
+def kill(stage: LocalCluster, what: str, node: str, executor: str) -> None:
+    if what == "node":
+        stage.cluster.kill_node(node)
+    else:
+        kill_executor(stage.cluster.run, node, executor)
+
+
+EXECUTOR_OR_NODE = pytest.mark.parametrize("what", ["executor", pytest.param("node", marks=pytest.mark.slow)])
+
+
+@EXECUTOR_OR_NODE
+def test_killed_during_a_move(stage: LocalCluster, capsys: pytest.CaptureFixture[str], what: str) -> None:
+    with stage.query(supervised=True) as counting:
+        node, executor = node_of(stage, counting, "count/1")
+        other = next(w for w in stage.engine.workers() if w.slot.node != node)
+        plan = Plan(Placement({Instance("wordcount", "count", 1): other.slot}))
+        outcome = during(stage, plan, lambda: kill(stage, what, node, executor))
+        assert outcome.ok, outcome.refused
+        await_flow(counting)
+        print_times(capsys, f"{what} during a move", counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert counting.executors()["count/1"] == other.executor
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+@EXECUTOR_OR_NODE
+def test_killed_during_a_scale(stage: LocalCluster, capsys: pytest.CaptureFixture[str], what: str) -> None:
+    with stage.query(supervised=True) as counting:
+        node, executor = node_of(stage, counting, "source/0")
+        plan = Plan(rescales=(Rescale("wordcount", "split", 4),))
+        outcome = during(stage, plan, lambda: kill(stage, what, node, executor))
+        assert outcome.ok, outcome.refused
+        await_flow(counting)
+        print_times(capsys, f"{what} during a scale", counting)
+        counting.settle(lambda: bool(counting.executors()))
+        assert len([i for i in counting.executors() if i.startswith("split/")]) == 4
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+ASKS_AND_HANGS = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from barograph.engines.spark.driver.client import RemoteEngine
+engine = RemoteEngine(Path(sys.argv[1]))
+engine.observe()
+print("asked", flush=True)
+while True:
+    engine.observe()
+"""
+
+
+def test_hung_and_killed_clients_leave_the_topology_alone(stage: LocalCluster) -> None:
+    with stage.query(supervised=True) as counting:
+        epoch, lives = counting.epoch(), counting.executors()
+        path = stage.supervisor.serve().path
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", ASKS_AND_HANGS, str(path)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as client:
+            assert client.stdout is not None
+            assert client.stdout.readline() == b"asked\n"
+            client.send_signal(signal.SIGSTOP)
+            out = counting.output()
+            counting.settle(lambda: counting.output() > out + 100)
+            another = RemoteEngine(path)
+            assert another.observe().topology("wordcount").name == "wordcount"
+            client.kill()
+        assert another.status()["topologies"][0]["doing"] == "running"
+        another.freeze()
+        assert "frozen" in another.apply(Plan(cuts=("wordcount",))).refused[0].reason
+        another.freeze(False)
+        assert (counting.epoch(), counting.executors()) == (epoch, lives)
+        assert another.apply(Plan(cuts=("wordcount",))).ok
+        assert counting.verdict().exact
+
+
+def test_a_bug_in_the_query_is_told_apart_from_a_lost_machine(stage: LocalCluster) -> None:
+    def divide(words: DataFrame) -> DataFrame:
+        bad_row = "if(partition = 0 and k = 2000, 0, 1)"
+        return words.selectExpr("*", f"1 div {bad_row} as q").where("q is not null").drop("q")
+
+    with stage.query("buggy", tamper=divide, supervised=True) as counting:
+        query = handle(counting)
+        with pytest.raises(StreamingQueryException, match="DIVIDE_BY_ZERO") as raised:
+            query.awaitTermination(240)
+        assert query.is_bug
+        assert "3 times the same failure at epoch 0 with no executor lost" in query.gave_up_because
+        assert query.gave_up_because in "".join(raised.value.__notes__)
+        assert query.exception() is raised.value
+        assert not query.isActive
+        # The error of a task that lost its connection to the failing one may come first; that is another failure.
+        assert sum("DIVIDE_BY_ZERO" in r.cause for r in query.restarts) == 2
+
+
+def test_without_a_checkpoint_nothing_is_supervised(stage: LocalCluster) -> None:
+    lines = stage.spark.readStream.format("org.apache.spark.barograph.ReplaySource")
+    frame = lines.options(segments="0.0:1.0:10.0:10.0", partitions="1").load()
+    with pytest.raises(BadInput, match="checkpointLocation"):
+        stage.supervisor.start(
+            lambda: frame.writeStream.format("noop").outputMode("update").trigger(realTime="5 seconds")  # type: ignore[call-overload]
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "actions"),
+    [
+        pytest.param(
+            75,
+            ["10:scale split=4", "20:kill driver", "50:kill executor@node-2", "62:kill node@node-3"],
+            id="everything once",
+        ),
+        pytest.param(
+            70,
+            ["12:scale split=4", "12:kill driver", "42:move count/1=node-1", "42:kill driver"],
+            id="during a scale and a move",
+        ),
+        pytest.param(
+            75, ["10:kill driver", "40:kill node@node-2", "55:start node@node-2"], id="a node that is started again"
+        ),
+    ],
+)
+def test_a_run_whose_driver_is_killed(seconds: int, actions: list[str]) -> None:
+    """The whole command, without a cluster before: it does everything and counts every row once."""
+    command = [
+        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--node-cpu", "2", "--seconds", str(seconds),
+        "--load", "constant 300", "--epoch", "20s", "--format", "json",
+        *(word for action in actions for word in ("--at", action)),
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
+    causes = [r["cause"] for r in report["restarts"]]
+    assert causes[0] == "the driver was killed"
+    assert any("on node-2" in c for c in causes) == any("@node-2" in a for a in actions)
+    assert report["output"]["repeated"] > 0
+    assert report["latency_ms"]["due"]["p50"] > 0
+    assert [a["action"] for a in report["actions"] if not a["ok"]] == []
+    assert len(report["actions"]) == len(actions)
+
+
+PLAIN = """
+import sys
+from pyspark.sql import SparkSession
+from barograph.engines.spark.conf import plugin_jar, real_time_settings
+from barograph.engines.spark.cluster.java import java_home
+from barograph.workloads.replay import FORMAT
+import json, os, time
+checkpoint, options = sys.argv[1], json.loads(sys.argv[2])
+os.environ["JAVA_HOME"] = str(java_home())
+builder = SparkSession.builder.master("local[8]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.extraClassPath", str(plugin_jar()))  # for the source alone
+# Spark's list of sinks lacks noop, which the word count writes to.
+builder = builder.config("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
+for key, value in real_time_settings().items():
+    builder = builder.config(key, value)
+spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
+from barograph.workloads.keyed_counts import COUNT_SQL
+from barograph.workloads.parts import LAST_TIMES_SQL, TIMES_SQL
+from barograph.workloads.truth import CHECKSUM_SQL, WORDS_SQL
+from barograph.workloads.wordcount import SINK_SQL
+from pyspark.sql.functions import expr
+lines = spark.readStream.format(FORMAT).options(**options).load().selectExpr("*", TIMES_SQL)
+words = lines.repartition(2).selectExpr(*WORDS_SQL, "times")
+counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL)).selectExpr(*SINK_SQL)
+writer = counts.writeStream.queryName("wordcount").outputMode("update").format("noop")
+query = writer.option("checkpointLocation", checkpoint).trigger(realTime="5 seconds").start()
+deadline = time.monotonic() + 120
+while not (query.lastProgress and query.lastProgress["numInputRows"] > 0):
+    assert query.exception() is None, query.exception()
+    assert time.monotonic() < deadline
+    time.sleep(0.1)
+query.stop()
+print("moved on")
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_moves_to_plain_spark_and_back(stage: LocalCluster) -> None:
+    with stage.query(supervised=True, epoch_s=5.0) as counting:
+        assert stage.supervisor.apply(Plan(cuts=("wordcount",))).ok
+        counting.query.stop()
+        before = max(int(f.name) for f in (counting.checkpoint / "commits").iterdir() if f.name.isdecimal())
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        arguments = [str(counting.checkpoint), json.dumps(replace(counting.inputs[0], read_time=True).options())]
+        done = subprocess.run(
+            [sys.executable, "-c", PLAIN, *arguments],
+            env=environment, capture_output=True, text=True, timeout=240, check=False,
+        )  # fmt: skip
+        assert "moved on" in done.stdout, done.stderr[-3000:]
+        between = max(int(f.name) for f in (counting.checkpoint / "commits").iterdir() if f.name.isdecimal())
+        assert between > before
+        with stage.continued(counting) as back:
+            verdict = back.verdict()
+            assert verdict.exact, verdict

@@ -1,0 +1,45 @@
+"""What is compiled, into which jar, and when again."""
+
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LATER = 4e9  # a date after that of the compile script
+
+
+@pytest.fixture(scope="module")
+def compiling() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "jvm" / "compile.py"))
+
+
+def dated(file: Path, date: float) -> Path:
+    file.touch()
+    os.utime(file, (date, date))
+    return file
+
+
+def test_the_plugin_has_neither_its_tests_nor_what_only_tests_call(compiling: dict[str, Any]) -> None:
+    sources = {str(file.relative_to(ROOT / "jvm")) for file in compiling["plugin_sources"]()}
+    assert "plugin/BarographPlugin.scala" in sources
+    assert not [name for name in sources if name.startswith(("tests/", "testing/"))]
+
+
+def test_the_wheel_does_not_carry_what_only_tests_call(compiling: dict[str, Any]) -> None:
+    assert not compiling["TESTING_JAR"].is_relative_to(ROOT / "src")
+
+
+def test_a_target_is_current_if_nothing_is_newer(compiling: dict[str, Any], tmp_path: Path) -> None:
+    is_current = compiling["is_current"]
+    target = tmp_path / "target.jar"
+    source = dated(tmp_path / "A.scala", LATER)
+    assert not is_current(target, [source])
+    dated(target, LATER)
+    assert is_current(target, [source])
+    dated(source, LATER + 1)
+    assert not is_current(target, [source])
+    dated(target, 1.0)  # older than the compile script
+    assert not is_current(target, [])

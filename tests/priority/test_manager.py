@@ -1,0 +1,177 @@
+"""The manager carries out instructions, survives a restart, and answers ``barograph priority`` over a socket."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark.driver.endpoint import Endpoint
+from barograph.model import BadInput
+from barograph.priority import PriorityManager
+from barograph.priority.machine import PriorityPhase
+
+
+class Water:
+    """Topologies whose rows in flight drain while their sources are paused, one row in each call."""
+
+    def __init__(self, in_flight: int = 2) -> None:
+        self.did: list[str] = []
+        self.in_flight = {"a": in_flight, "b": in_flight}
+        self.paused: set[str] = set()
+        self.levels: list[dict[str, int]] = []
+        self.heeds = True
+
+    def heeds_triggers(self) -> bool:
+        return self.heeds
+
+    def pause(self, topology: str) -> None:
+        self.did.append(f"pause {topology}")
+        self.paused.add(topology)
+
+    def drained(self, topology: str) -> bool:
+        self.in_flight[topology] -= topology in self.paused
+        return self.in_flight[topology] <= 0
+
+    def reschedule(self, levels: Mapping[str, int]) -> bool:
+        assert self.paused, "rescheduled while rows flow"
+        self.did.append("reschedule")
+        self.levels.append(dict(levels))
+        return True
+
+    def resume(self, topology: str) -> None:
+        self.did.append(f"resume {topology}")
+        self.paused.discard(topology)
+
+    def flows(self, topology: str) -> bool:
+        return topology not in self.paused
+
+
+class Clock:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        self.now_s += 0.1
+        return self.now_s
+
+
+def manager(path: Path, water: Water) -> PriorityManager:
+    found = PriorityManager(path, water, clock=Clock())
+    found.know({"a": 2, "b": 3})
+    return found
+
+
+def test_the_protocol_in_order(tmp_path: Path) -> None:
+    water = Water()
+    found = manager(tmp_path / "p.json", water)
+    found.trigger("a", True)
+    for _ in range(5):
+        found.turn()
+    assert water.did == ["pause a", "reschedule", "resume a"]
+    assert water.levels == [{"a": 1, "b": 3}]
+    assert found.levels() == {"a": 1, "b": 3}
+    assert [phase for _, name, phase in found.passed if name == "a"] == [
+        PriorityPhase.DRAINING, PriorityPhase.RESCHEDULING, PriorityPhase.RESUMING, PriorityPhase.STEADY,
+    ]  # fmt: skip
+    assert sorted(at for at, _, _ in found.passed) == [at for at, _, _ in found.passed]
+    assert found.told[0] == "a: trigger on by its user" and "resumed" in found.told[1]
+    before = (tmp_path / "p.json").stat().st_mtime_ns
+    found.turn()
+    assert (tmp_path / "p.json").stat().st_mtime_ns == before, "nothing happened, and nothing is written"
+
+
+def test_under_static_levels_a_trigger_pauses_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    water = Water()
+    found = manager(tmp_path / "p.json", water)
+    found.trigger("a", True)
+    for _ in range(5):
+        found.turn()
+    did, water.heeds = list(water.did), False
+    found.trigger("b", True)
+    with pytest.raises(BadInput, match="a trigger would change nothing: the present policy uses only the levels"):
+        found.verb({"do": "trigger", "topology": "b", "on": True})
+    with pytest.raises(BadInput, match="there is no topology 'x'"):
+        found.trigger("x", True)
+    for _ in range(5):
+        found.turn()
+    assert water.did == did and found.levels() == {"a": 1, "b": 3}
+    assert "b: trigger on by its user changes nothing" in found.told[-1]
+    found.trigger("a", False)
+    found.set_level("b", 4)
+    for _ in range(5):
+        found.turn()
+    assert found.levels() == {"a": 2, "b": 4}, "a trigger that was on can end, and users set levels"
+
+
+def test_a_new_manager_continues_where_the_last_one_died(tmp_path: Path) -> None:
+    water = Water(in_flight=3)
+    first = manager(tmp_path / "p.json", water)
+    first.trigger("a", True)
+    first.turn()
+    again = manager(tmp_path / "p.json", water)
+    assert water.did == ["pause a", "pause a"]
+    for _ in range(5):
+        again.turn()
+    assert water.did[2:] == ["reschedule", "resume a"]
+    assert manager(tmp_path / "p.json", water).levels() == {"a": 1, "b": 3}
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PriorityManager:
+    state = tmp_path / "state"
+    (state / "drivers").mkdir(parents=True, mode=0o700)
+    state.chmod(0o700)
+    monkeypatch.setenv("BAROGRAPH_STATE", str(state))
+    found = manager(tmp_path / "p.json", Water())
+    status = {"run": "", "app": "mine", "pid": os.getpid(), "topologies": [{"name": "a"}, {"name": "b"}]}
+    verbs = {"status": lambda _: status, "priority": found.verb}
+    endpoint = Endpoint(state / "drivers" / f"driver-{os.getpid()}.sock", verbs)
+    monkeypatch.setattr(found, "endpoint", endpoint, raising=False)
+    return found
+
+
+def test_the_command_line_asks_the_driver(served: PriorityManager, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["priority", "list", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(r["topology"], r["level"], r["trigger"]) for r in rows] == [("a", 2, False), ("b", 3, False)]
+    assert main(["priority", "trigger", "a", "on"]) == 0
+    assert "draining" in capsys.readouterr().out
+    for _ in range(5):
+        served.turn()
+    assert main(["priority", "set", "b", "5", "--driver", "mine"]) == 0
+    capsys.readouterr()
+    for _ in range(5):
+        served.turn()
+    assert served.levels() == {"a": 1, "b": 5}
+    assert main(["priority", "trigger", "a", "off", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["trigger"] is False
+
+
+WRONG = {
+    "unknown word": (["raise"], "there is no action 'raise'; there are list, set and trigger"),
+    "no topology": (["set"], "set needs a TOPOLOGY"),
+    "no level": (["set", "a"], "set needs a LEVEL"),
+    "bad level": (["set", "a", "0"], "a level is a whole number of at least 1, not '0'"),
+    "neither on nor off": (["trigger", "a", "up"], "trigger needs on or off, not 'up'"),
+    "level of set": (["set", "a", "1", "--level", "2"], "--level belongs to trigger"),
+    "list of one": (["list", "a"], "list takes no TOPOLOGY"),
+    "unknown topology": (["trigger", "x", "on"], "there is no topology 'x'; there are a, b"),
+    "unknown driver": (["list", "--driver", "other"], "no driver is named 'other'"),
+}
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("case", WRONG)
+def test_nonsense_is_refused_in_one_line(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, sentence = WRONG[case]
+    assert main(["priority", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
+
+
+def test_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("BAROGRAPH_STATE", str(tmp_path / "empty"))
+    assert main(["priority", "list"]) == 2
+    assert "no driver runs" in capsys.readouterr().err
