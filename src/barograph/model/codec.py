@@ -184,14 +184,16 @@ def _column(data: Any, path: str) -> np.ndarray[Any, Any]:
 
 def _metrics(data: Any, path: str) -> Metrics:
     require(isinstance(data, dict), f"{path} must be an object, not {_shown(data)}")
+    known = ("instances", "columns", "age_s")
     for name in data:
-        require(name in ("instances", "columns"), f"{path} has no field {name!r}; it has instances, columns")
+        require(name in known, f"{path} has no field {name!r}; it has {', '.join(known)}")
     require("instances" in data, f"{path}.instances is missing")
     instances = _read(tuple[Instance, ...], data["instances"], f"{path}.instances")
     columns = data.get("columns", {})
     require(isinstance(columns, dict), f"{path}.columns must be an object, not {_shown(columns)}")
     read = {name: _column(c, f"{path}.columns.{name}") for name, c in columns.items()}
-    found: Metrics = _made(Metrics, path, instances=instances, columns=read)
+    age_s = _column(data.get("age_s", []), f"{path}.age_s")  # histories from before it was recorded have none
+    found: Metrics = _made(Metrics, path, instances=instances, columns=read, age_s=age_s)
     return found
 
 

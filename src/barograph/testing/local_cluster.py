@@ -16,8 +16,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barograph.config import default
 from barograph.control.heartbeat import ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
-from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
+from barograph.engines.spark.cluster.node_release import released_nodes
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
@@ -131,7 +131,7 @@ class LocalCluster:
 
         query = self.supervisor.start(build) if supervised else build().start()
         self.engine.refresh()
-        before = self.engine.telemetry.output.get(started.name, OutputCounts()).total
+        before = self.engine.output_rows(started.name)
         running = RunningQuery(self, started, query, before)
         try:
             running.settle(lambda: bool(running.executors()) and running.output() > 0, 180.0)
@@ -191,19 +191,19 @@ class RunningQuery:
 
     def epoch(self) -> int:
         require_alive(self.query)
-        epoch = self.cluster.engine.telemetry.present(self.name)
+        epoch = self.cluster.engine.present(self.name)
         assert epoch is not None
         return epoch.epoch
 
     def executors(self) -> dict[str, str]:
         """``operator/index`` -> the executor it reported from in the present epoch; empty until all have."""
-        epoch = self.cluster.engine.telemetry.present(self.name)
+        epoch = self.cluster.engine.present(self.name)
         if epoch is None or not epoch.is_up:
             return {}
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
 
     def output(self) -> int:
-        return self.cluster.engine.telemetry.output.get(self.name, OutputCounts()).total - self.output_before
+        return self.cluster.engine.output_rows(self.name) - self.output_before
 
     def due(self) -> KeyedCounts:
         """The exact result for the rows that are committed."""
@@ -243,7 +243,10 @@ def open_local_cluster(
             hosts = settings.addresses()
             limits = ending.enter_context(limits_of_run(cluster.run))
             engine = SparkEngine(
-                spark, {hosts[n.name]: n for n in settings.model_nodes()}, limits=InstanceLimits(limits)
+                spark,
+                {hosts[n.name]: n for n in settings.model_nodes()},
+                limits=InstanceLimits(limits),
+                released=lambda: released_nodes(cluster.run),
             )
             supervisor = Supervisor(spark, engine=engine)
             ending.callback(supervisor.close)

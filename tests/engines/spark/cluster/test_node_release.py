@@ -240,7 +240,7 @@ def test_only_instances_are_limited_and_the_next_driver_cleans_up(stage: LocalCl
 
 def threads_of(counting: RunningQuery) -> set[int]:
     """Threads of the present epoch's instances."""
-    epoch = counting.cluster.engine.telemetry.present(counting.name)
+    epoch = counting.cluster.engine.present(counting.name)
     assert epoch is not None
     return {life.tid for life in epoch.lives.values()}
 
