@@ -9,8 +9,11 @@ import pytest
 from tests.history.test_history import decided, recorder
 from tests.small_disk import fill, small_disk
 
-from barograph.history import entries, gaps, write
+from barograph.history import entries, gaps
+from barograph.history.files import put
 from barograph.model import BadInput
+
+PUT = "barograph.history.write.put"
 
 
 def full(*_: Any) -> int:
@@ -63,10 +66,9 @@ def test_a_controller_can_start_on_a_full_disk(tmp_path: Path) -> None:
 def test_what_memory_cannot_hold_is_dropped_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = recorder(tmp_path, held_mb=1e-9)  # the newest entry only
     history.record(decided(1)[0])
-    real = write.put
-    monkeypatch.setattr(write, "put", full)
+    monkeypatch.setattr(PUT, full)
     lost = [history.record(cycle) for cycle in decided(4)]
-    monkeypatch.setattr(write, "put", real)
+    monkeypatch.setattr(PUT, put)
     last = history.record(decided(5)[4])
     found = list(entries(tmp_path))
     assert [e.number for e in found] == [1, 5, 6] and found[-1] == last
@@ -80,12 +82,11 @@ def test_what_memory_cannot_hold_is_dropped_and_marked(tmp_path: Path, monkeypat
 
 def test_files_that_cannot_be_merged_are_merged_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = recorder(tmp_path, together=3)
-    real = write.put
     written = [history.record(cycle) for cycle in decided(2)]
-    monkeypatch.setattr(write, "put", lambda table, path: full() if "cycles-" in path.name else real(table, path))
+    monkeypatch.setattr(PUT, lambda table, path: full() if "cycles-" in path.name else put(table, path))
     written += [history.record(cycle) for cycle in decided(2)]
     assert list(entries(tmp_path)) == written
-    monkeypatch.setattr(write, "put", real)
+    monkeypatch.setattr(PUT, put)
     written.append(history.record(decided(1)[0]))
     assert list(entries(tmp_path)) == written
     assert [p.name for p in tmp_path.glob("cycle*")] == ["cycles-0000000001-0000000005.parquet"]
