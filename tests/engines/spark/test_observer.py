@@ -23,7 +23,7 @@ from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.experiments.running.warm_up import require_alive
 from barograph.model import Instance, InstanceMetrics, Load, NodeMetrics, Plan, TopologyMetrics
-from barograph.testing.local_cluster import LocalCluster, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import FORMAT, Replay
 
@@ -31,9 +31,8 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    return shared_stage
 
 
 @dataclass
