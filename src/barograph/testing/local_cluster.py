@@ -61,7 +61,7 @@ class LocalCluster:
                 continue
             if not TESTING_JAR.is_file():
                 raise BadInput(f"{key} can only be changed with {TESTING_JAR.name}, which make builds in a checkout")
-            call = f"reflect('org.apache.spark.barograph.Dial', 'set', '{key}', '{value}') as here"
+            call = f"reflect('org.apache.spark.barograph.testing.Dial', 'set', '{key}', '{value}') as here"
             reached: set[str] = set()
             deadline = time.monotonic() + timeout_s
             while not reached >= set(self.engine.living()[0]):

@@ -190,7 +190,7 @@ def delayed_orders(stage: LocalCluster, executor: str, ms: int) -> Iterator[None
 
 
 def delay_orders(stage: LocalCluster, executor: str, ms: int) -> None:
-    call = f"reflect('org.apache.spark.barograph.DelayedOrders', 'on', '{executor}', cast({ms} as bigint))"
+    call = f"reflect('org.apache.spark.barograph.testing.DelayedOrders', 'on', '{executor}', cast({ms} as bigint))"
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         frame = stage.spark.range(0, 64, 1, 16).selectExpr(f"{call} as here")
