@@ -1,9 +1,10 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
 import java.util
 
 import scala.collection.mutable
 
+import org.apache.spark.barograph.telemetry.{Histogram, LatencyTotals}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -34,7 +35,7 @@ final case class TimedRows(due: Array[Long], read: Array[Long], output: Array[Lo
 
 object TimedSink {
   private final class Sum {
-    val due, read = new LatencyGauge
+    val due, read = new LatencyTotals
     val output = mutable.TreeMap[Long, Long]()
     var epochs = 0L
   }
@@ -46,8 +47,8 @@ object TimedSink {
     val sum = sums.getOrElseUpdate(name, new Sum)
     sum.epochs += 1
     for (task <- rows) {
-      sum.due.add(Array.emptyLongArray, task.due)
-      sum.read.add(Array.emptyLongArray, task.read)
+      sum.due.add(Array.emptyLongArray, task.due, sum.epochs)
+      sum.read.add(Array.emptyLongArray, task.read, sum.epochs)
       for (Array(centisecond, n) <- task.output.grouped(2)) {
         sum.output(centisecond) = sum.output.getOrElse(centisecond, 0L) + n
       }
@@ -60,8 +61,8 @@ object TimedSink {
    */
   def told(name: String): String = synchronized {
     val sum = sums.getOrElse(name, new Sum)
-    def times(of: LatencyGauge): String =
-      (Seq(of.sumMs, of.maxMs) ++ of.rows.toSeq.sorted.flatMap { case (bucket, n) => Seq(bucket.toLong, n) })
+    def times(of: LatencyTotals): String =
+      (Seq(of.sumMs, of.maxMs) ++ of.rows.indices.filter(of.rows(_) > 0).flatMap(b => Seq(b.toLong, of.rows(b))))
         .mkString(",")
     Seq(
       sum.epochs.toString, times(sum.due), times(sum.read),

@@ -61,9 +61,13 @@ def put(table: pa.Table, path: Path) -> int:
     """Write a file under a name that is never read, then rename it. Returns its size."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     stamped = table.replace_schema_metadata({_KEY: str(FORMAT).encode()})
-    pq.write_table(stamped, temporary, compression="zstd")  # type: ignore[no-untyped-call]
-    size = temporary.stat().st_size
-    temporary.replace(path)
+    try:
+        pq.write_table(stamped, temporary, compression="zstd")  # type: ignore[no-untyped-call]
+        size = temporary.stat().st_size
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # half a file would fill a full disk further
+        raise
     return size
 
 

@@ -275,6 +275,10 @@ class SparkEngine(Observer):
         Spark ends no executor that runs a task. Call ``want_executors`` afterwards."""
         with self._lock:
             self.refresh()
+            # A supervised query that is being restarted has no seats now, and gets some in a moment.
+            down = sorted(self._restartable.keys() - self._telemetry.topologies.keys())
+            if down:
+                return f"{down[0]} is being started again"
             ordered = [self._orders.placement(name) for name in self._telemetry.topologies]
             for placement in (self._world.placement, *ordered):
                 sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")

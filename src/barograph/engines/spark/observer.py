@@ -77,6 +77,7 @@ class Observer:
         self._taken_in = -1  # the version of the telemetry that ``_world`` was made of
         self._threads_seen: dict[Instance, tuple[str, int]] = {}
         self._telemetry.take(message := self._bridge.observe(0, True))
+        self._telemetry.begin_here()
         self._baselines = Baselines(self._telemetry.totals(message, 0.0))
 
     def observe(self, observer: str = CONTROLLER) -> Snapshot:
@@ -259,6 +260,11 @@ class Observer:
     def running(self) -> tuple[str, ...]:
         """Names of the topologies that ran at the last ``refresh``, in the order of their submission."""
         return tuple(self._telemetry.topologies)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Names of all topologies that ever ran."""
+        return tuple(self._telemetry.known)
 
     def output_rows(self, topology: str, start: int = 0, end: int | None = None) -> int:
         """Rows out, as far as they are remembered; in a span of centiseconds since 1970."""

@@ -1,9 +1,12 @@
 """The endpoint answers requests, and no client can disturb another client or the driver."""
 
+import contextlib
 import os
 import socket
 import stat
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -55,7 +58,7 @@ def served(world: World) -> Iterator[Endpoint]:
     folder.mkdir(mode=0o700)
     verbs = {
         "observe": lambda _: to_json(SNAPSHOT), "apply": world.apply, "status": lambda _: {"app": "a"},
-        "freeze": lambda _: None, "fail": world.fail,
+        "freeze": lambda _: None, "fail": world.fail, "odd": lambda _: {"x": float("nan")},
     }  # fmt: skip
     opened = Endpoint(folder / "driver-1.sock", verbs, idle_s=30.0, talk_s=0.3)
     yield opened
@@ -161,3 +164,96 @@ def test_paths_longer_than_the_kernel_accepts(tmp_path: Path) -> None:
     opened = Endpoint(folder / "driver-1.sock", {"observe": lambda _: to_json(SNAPSHOT)})
     assert RemoteEngine(opened.path).observe() == SNAPSHOT
     opened.close()
+
+
+def test_a_client_that_sends_byte_by_byte_is_dropped_when_its_message_takes_too_long(served: Endpoint) -> None:
+    """The deadline is that of the message: each byte comes in time, and yet the client loses its place."""
+    with raw(served) as slow:
+        slow.sendall(struct.pack(">I", 1000))
+        deadline = time.monotonic() + 5
+        with pytest.raises(OSError):  # a broken pipe or a reset
+            while time.monotonic() < deadline:
+                slow.sendall(b" ")
+                time.sleep(0.05)
+
+
+def test_slow_clients_in_every_place_lock_none_out_for_longer_than_a_message_may_take(served: Endpoint) -> None:
+    many = [raw(served) for _ in range(endpoint_module.MOST_CLIENTS)]
+    for connection in many:
+        connection.sendall(struct.pack(">I", 1000))
+    stop = threading.Event()
+
+    def trickle() -> None:
+        while not stop.wait(0.05):
+            for connection in many:
+                with contextlib.suppress(OSError):
+                    connection.sendall(b" ")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 5
+        while True:
+            try:
+                assert RemoteEngine(served.path).observe() == SNAPSHOT
+                break
+            except Closed:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        stop.set()
+        thread.join()
+        for connection in many:
+            connection.close()
+
+
+def test_a_process_without_file_descriptors_takes_clients_again_when_it_has_some() -> None:
+    """In a process of its own, with a low limit: accept fails with EMFILE, and later it does not."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DESCRIPTORS], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert ended.stdout == "answered\n", ended.stderr
+    assert "cannot take a client now" in ended.stderr
+
+
+WITHOUT_DESCRIPTORS = """
+import logging, os, resource, tempfile
+from pathlib import Path
+from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.engines.spark.driver.endpoint import Endpoint
+logging.basicConfig()
+folder = Path(tempfile.mkdtemp())
+served = Endpoint(folder / "driver-1.sock", {"status": lambda _: {}})
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken = []
+client = RemoteEngine(served.path)
+connection = client._connect()
+try:
+    while True:
+        taken.append(os.dup(0))
+except OSError:
+    pass
+import time
+time.sleep(0.3)  # nothing to poll: the endpoint meets the limit when it tries the waiting client
+for descriptor in taken:
+    os.close(descriptor)
+client.status()
+client.close()
+client.status()  # a second client is taken too
+print("answered")
+"""
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"a":' * 200_000], ids=["lists", "objects"])
+def test_a_deeply_nested_message_is_answered(served: Endpoint, body: bytes) -> None:
+    with raw(served) as deep:
+        deep.sendall(struct.pack(">I", len(body)) + body)
+        assert b"inside each other" in deep.recv(1000)
+    assert RemoteEngine(served.path).observe() == SNAPSHOT
+
+
+def test_an_answer_that_is_no_json_is_told_and_the_connection_goes_on(served: Endpoint) -> None:
+    engine = RemoteEngine(served.path)
+    with pytest.raises(DriverFailed, match="JSON"):
+        engine.ask("odd")
+    assert engine.observe() == SNAPSHOT

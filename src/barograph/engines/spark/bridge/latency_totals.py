@@ -24,15 +24,11 @@ class LatencyTotals:
     epoch_max_ms: tuple[int, int] = (0, 0)
     max_ms: tuple[int, int] = (0, 0)
 
-    def whole(self, clock: str) -> Histogram:
-        """Of every row so far."""
+    def since(self, before: "LatencyTotals", clock: str, ever: bool = False) -> Histogram:
+        """Of the rows that have left since an earlier moment. ever: it is long ago, so the maximum of all counts."""
         c = CLOCKS.index(clock)
-        return _histogram(self.rows[c], self.sum_ms[c], self.max_ms[c])
-
-    def since(self, before: "LatencyTotals", clock: str) -> Histogram:
-        """Of the rows that have left since an earlier moment."""
-        c = CLOCKS.index(clock)
-        return _histogram(self.rows[c] - before.rows[c], self.sum_ms[c] - before.sum_ms[c], self.epoch_max_ms[c])
+        max_ms = self.max_ms[c] if ever else self.epoch_max_ms[c]
+        return _histogram(self.rows[c] - before.rows[c], self.sum_ms[c] - before.sum_ms[c], max_ms)
 
 
 NO_LATENCY = LatencyTotals(np.zeros((len(CLOCKS), BUCKETS), dtype=np.int64))

@@ -68,6 +68,7 @@ class Telemetry:
         self._listed: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # ids of topologies, and whether each runs
         self._read: tuple[object, Whole] = ((), np.zeros(0, dtype=np.int64))
         self._latency: Mapping[int, LatencyTotals] = {}
+        self._latency_before: Mapping[int, LatencyTotals] = {}
 
     @property
     def restartable(self) -> frozenset[str]:
@@ -100,6 +101,14 @@ class Telemetry:
         self._take_read(message)
         self.cursor = message.number("cursor")
 
+    def begin_here(self) -> None:
+        """Forget what was before: epochs that have ended, rows that have left. Another engine may have been there."""
+        for name, epochs in self.epochs.items():
+            present = self.present(name)
+            self.epochs[name] = OrderedDict((key, e) for key, e in epochs.items() if e is present)
+        self.output.clear()
+        self._latency_before = self._latency
+
     def totals(self, message: Message, at_s: float) -> RunningTotals:
         """All that was counted so far, of a message with meters that was taken in."""
         return read_totals(message, at_s, self.layouts, (e.id for e in self.executors), self._latency)
@@ -114,9 +123,9 @@ class Telemetry:
         return self._present.get(topology) if topology in self.topologies else None
 
     def latency(self, topology: str, clock: str) -> Histogram:
-        """Of every row that has left the topology. clock: due or read."""
+        """Of every row that has left the topology since ``begin_here``. clock: due or read."""
         number = next((layout.id for layout in self._layouts.values() if layout.name == topology), -1)
-        return self._latency.get(number, NO_LATENCY).whole(clock)
+        return self._latency.get(number, NO_LATENCY).since(self._latency_before.get(number, NO_LATENCY), clock, ever=True)
 
     def _planned(
         self, topology: str, run: str, number: int, orders: int, planned_ms: int, seats: Iterable[Seated]

@@ -64,9 +64,8 @@ class RemoteEngine:
         with self._lock:
             try:
                 connection = self._connection or self._connect()
-                connection.settimeout(timeout_s)
-                send(connection, {"verb": verb, "body": body})
-                answer = receive(connection)
+                send(connection, {"verb": verb, "body": body}, timeout_s)
+                answer = receive(connection, timeout_s, timeout_s)
             except BaseException:
                 self._drop()  # a connection cannot be used after half a message
                 raise

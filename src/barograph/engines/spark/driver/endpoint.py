@@ -1,8 +1,9 @@
 """The local endpoint of a driver, for other processes of the same user. It serves the verbs it is given.
 
 A Unix socket that only its owner may open, in a folder that only its owner may enter; clients of another user, as the
-kernel identifies them, are refused. Each client has a thread and a timeout, so that a client that hangs, or is killed
-in the middle of a message, does not disturb the others. A request is carried out completely even if its client is gone.
+kernel identifies them, are refused. Each client has a thread, and each message a deadline, so that a client that hangs,
+is slow, or is killed in the middle of a message does not disturb the others. A process that has no file descriptor left
+takes no client for a moment, and then again. A request is carried out completely even if its client is gone.
 Nothing is decided here.
 """
 
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 IDLE_S = 600.0  # a controller asks every few seconds; a client that is silent for longer must connect again
 TALK_S = 10.0  # from the first byte of a message to its last, either way
 MOST_CLIENTS = 32
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0  # before the next client, while none can be taken
 _PEER = struct.Struct("3i")
 
 Verb = Callable[[Any], Any]
@@ -39,7 +41,7 @@ class Endpoint:
         self._clients = threading.BoundedSemaphore(MOST_CLIENTS)
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
-        self._closed = False
+        self._closed = threading.Event()
         self._warnings = OnceOnly(log)
         _require_private(path.parent)
         path.unlink(missing_ok=True)
@@ -52,7 +54,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Stop serving; clients find the connection closed."""
-        self._closed = True
+        self._closed.set()
         with contextlib.suppress(OSError):
             self._server.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
         self._server.close()
@@ -63,39 +65,62 @@ class Endpoint:
                     connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        while not self._closed:
+        wait_s = _FIRST_WAIT_S
+        while not self._closed.is_set():
             try:
-                connection, _ = self._server.accept()
-            except OSError as error:
-                if not self._closed:
-                    log.warning("the endpoint %s takes no more clients: %s; topologies go on", self.path, error)
-                return
+                self._take(self._server.accept()[0])
+            except (OSError, RuntimeError) as error:  # no file descriptor or no thread is left, for a moment
+                if self._closed.is_set():
+                    return
+                self._warnings.warn(
+                    "accept", f"the endpoint {self.path} cannot take a client now: {error}; it goes on trying"
+                )
+                self._closed.wait(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+            else:
+                wait_s = _FIRST_WAIT_S
+                self._warnings.over("accept")
+
+    def _take(self, connection: socket.socket) -> None:
+        """Serve the client in a thread of its own, or close the connection."""
+        try:
             if _peer_uid(connection) != os.getuid() or not self._clients.acquire(blocking=False):
                 connection.close()
-                continue
+                return
+        except OSError:
+            connection.close()  # this client has gone already; the next may be taken at once
+            return
+        try:
             threading.Thread(target=self._serve, args=(connection,), name="endpoint-client", daemon=True).start()
+        except RuntimeError:
+            connection.close()
+            self._clients.release()
+            raise
 
     def _serve(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.add(connection)
         try:
             with connection:
-                while not self._closed:
-                    connection.settimeout(self._idle_s)
+                while not self._closed.is_set():
                     try:
-                        request = receive(connection, self._talk_s)
+                        request = receive(connection, self._idle_s, self._talk_s)
                     except BadInput as error:  # the start of the next message is unknown
-                        send(connection, {"ok": False, "kind": "bad input", "error": str(error)})
+                        send(connection, {"ok": False, "kind": "bad input", "error": str(error)}, self._talk_s)
                         return
-                    answer = self._answer(request)
-                    connection.settimeout(self._talk_s)
-                    send(connection, answer)
+                    self._send(connection, self._answer(request))
         except (Closed, OSError) as error:  # it has closed the connection, or it hangs; topologies go on
             log.debug("a client has left the endpoint %s: %s", self.path, error)
         finally:
             with self._lock:
                 self._open.discard(connection)
             self._clients.release()
+
+    def _send(self, connection: socket.socket, answer: dict[str, Any]) -> None:
+        try:
+            send(connection, answer, self._talk_s)
+        except BadInput as error:  # the answer is too long, or a value in it is no JSON
+            send(connection, {"ok": False, "kind": "failed", "error": str(error)}, self._talk_s)
 
     def _answer(self, request: Any) -> dict[str, Any]:
         try:

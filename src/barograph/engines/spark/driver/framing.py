@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,33 +24,46 @@ class Closed(ConnectionError):  # noqa: N818  # named like what happened
     """The other side is gone, or did not answer in time."""
 
 
-def send(connection: socket.socket, message: object) -> None:
-    content = json.dumps(message, allow_nan=False).encode()
+def send(connection: socket.socket, message: object, within_s: float) -> None:
+    """Send one message as a whole within this time. Raises BadInput for a value that cannot be a message."""
+    try:
+        content = json.dumps(message, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"a message cannot be written as JSON: {error}") from error
     if len(content) > MOST_BYTES:
         raise BadInput(f"a message of {len(content)} bytes is too long: at most {MOST_BYTES}")
+    connection.settimeout(within_s)  # of sendall this is the time for all bytes together
     try:
         connection.sendall(_HEAD.pack(len(content)) + content)
     except OSError as error:
         raise Closed(f"the message could not be sent: {error}") from error
 
 
-def receive(connection: socket.socket, rest_s: float | None = None) -> Any:
-    """The next message. The connection's own timeout applies to its first byte, ``rest_s`` to the others."""
-    head = _exactly(connection, 1)
-    if rest_s is not None:
-        connection.settimeout(rest_s)
-    (length,) = _HEAD.unpack(head + _exactly(connection, _HEAD.size - 1))
+def receive(connection: socket.socket, first_s: float, rest_s: float) -> Any:
+    """The next message: its first byte within first_s, all others together within rest_s of the first.
+
+    The time is that of the whole message, not of each read: a peer that sends a byte now and then is too slow.
+    """
+    head = _exactly(connection, 1, time.monotonic() + first_s)
+    deadline_s = time.monotonic() + rest_s
+    (length,) = _HEAD.unpack(head + _exactly(connection, _HEAD.size - 1, deadline_s))
     if length > MOST_BYTES:
         raise BadInput(f"a message of {length} bytes is too long: at most {MOST_BYTES}")
     try:
-        return json.loads(_exactly(connection, length))
+        return json.loads(_exactly(connection, length, deadline_s))
+    except RecursionError as error:
+        raise BadInput("a message has too many lists or objects inside each other") from error
     except ValueError as error:
         raise BadInput(f"a message is not JSON: {error}") from error
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
+def _exactly(connection: socket.socket, count: int, deadline_s: float) -> bytes:
     pieces, missing = [], count
     while missing:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise Closed("no message came: timed out")
+        connection.settimeout(left_s)
         try:
             piece = connection.recv(min(missing, 1 << 20))
         except OSError as error:  # also a timeout

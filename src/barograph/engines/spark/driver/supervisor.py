@@ -16,6 +16,7 @@ from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.bridge.baselines import require_observer
 from barograph.engines.spark.cluster.node_release import NodeRelease, released_nodes
 from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
@@ -88,12 +89,7 @@ class Supervisor:
         if self.frozen:
             why = "the driver is frozen: nothing changes until it is thawed"
             return Outcome(refused=(Refusal("the plan", RefusalCode.FROZEN, why),))
-        # A plan is not refused because a query is being restarted: the restart is waited for.
-        named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
-        for query in self.queries:
-            if query.topology in named:
-                query.await_up(UP_TIMEOUT_S)
-        return self.engine.apply(plan)
+        return apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S)
 
     def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> list[str]:
         """Release idle nodes and fetch others. Returns what became of each, one sentence each."""
