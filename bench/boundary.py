@@ -67,9 +67,7 @@ def measure_capacity(stage: LocalCluster, seconds: float = 10.0, warm_s: float =
         # Rows are counted by the time at which they left; the last ones are reported a moment later.
         counting.settle(lambda: time.time() * 100 > last + 200, seconds + 60.0)
         words = sum(
-            rows
-            for centisecond, rows in stage.engine.output("capacity").items()
-            if first <= centisecond < last
+            rows for centisecond, rows in stage.engine.output("capacity").items() if first <= centisecond < last
         )
         return words / counting.inputs[0].lines.words_per_line / seconds
 

@@ -134,7 +134,7 @@ object Totals {
     follow(nowNs)
     take(
       topologies.values.toSeq, log, processes.getOrElse(_, ProcessUse(0L, 0L)),
-      executor => heardNs.get(executor).map(atNs => (nowNs - atNs) / 1000000L), planned)
+      executor => heardNs.get(executor).map(atNs => Math.max(0L, nowNs - atNs) / 1000000L), planned)
   }
 
   /** For tests: how many lives, topologies and changes of lives are kept. */

@@ -16,7 +16,6 @@ from typing import Any
 from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
 
-
 STALE_S = 3.0  # an executor reports at least once a second; figures older than this are marked
 
 

@@ -4,7 +4,6 @@ from typing import Protocol
 
 from barograph.model import Outcome, Plan, Snapshot
 
-
 CONTROLLER = "controller"  # the observer that steers, where it does not give itself another name
 
 

@@ -1,4 +1,4 @@
-"""Latencies of every row that has left a topology so far, as running totals in the buckets of ``engines/latency.py``."""
+"""Latencies of every row that has left a topology so far: running totals in the buckets of ``engines/latency.py``."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -51,9 +51,7 @@ def later(
     found = {t: v for t, v in before.items() if t in kept}
     of, clock = message.numbers("bucket_topology"), message.numbers("bucket_clock")
     bucket, rows = message.numbers("bucket"), message.numbers("bucket_rows")
-    columns = (
-        message.whole(n) for n in ("latency_clock", "latency_sum_ms", "latency_epoch_max_ms", "latency_max_ms")
-    )
+    columns = (message.whole(n) for n in ("latency_clock", "latency_sum_ms", "latency_epoch_max_ms", "latency_max_ms"))
     changed: dict[int, list[tuple[int, ...]]] = {}
     for topology, *values in zip(message.whole("latency_topology"), *columns, strict=True):
         changed.setdefault(topology, []).append(tuple(values))

@@ -141,7 +141,9 @@ def read_layouts(message: Message) -> list[TopologyLayout]:
     ):  # fmt: skip
         edges.setdefault(at, []).append(Edge(source_name, target, Grouping(grouping)))
     found, ids, start = [], message.numbers("instance_id"), 0
-    for at, (number, name) in enumerate(zip(message.whole("layout_topology"), message.texts("layout_name"), strict=True)):
+    for at, (number, name) in enumerate(
+        zip(message.whole("layout_topology"), message.texts("layout_name"), strict=True)
+    ):
         mine = tuple(operators.get(at, ()))
         end = start + sum(o.parallelism for o in mine)
         found.append(TopologyLayout(number, name, mine, tuple(edges.get(at, ())), ids[start:end]))

@@ -20,7 +20,8 @@ from barograph.model import EdgeTraffic, Metrics, NodeMetrics, TopologyMetrics
 
 _S, _MS = 1e-9, 1e-3
 METERS = (
-    "arrived", "arrived_known", "executed", "emitted", "pending", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns", "age_ms",
+    "arrived", "arrived_known", "executed", "emitted", "pending", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns",
+    "age_ms",
 )  # fmt: skip
 _RISING = ("arrived", "executed", "emitted", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns")
 _NOTHING: Whole = np.zeros(0, dtype=np.int64)
@@ -92,7 +93,10 @@ def read_totals(
         layouts,
         {name: message.numbers(name) for name in METERS},
         message.numbers("traffic"),
-        {e: ProcessTotals(cpu, memory, max(0, age) * _MS) for e, (cpu, memory, age) in zip(executors, processes, strict=True)},
+        {
+            e: ProcessTotals(cpu, memory, max(0, age) * _MS)
+            for e, (cpu, memory, age) in zip(executors, processes, strict=True)
+        },
         latency,
     )
 
@@ -137,7 +141,7 @@ def cycle_metrics(
     }
     instances = tuple(i for layout in listed for i in layout.instances)
     return CycleMetrics(
-        Metrics(instances, columns, now.columns["age_ms"][rows] * _MS),
+        Metrics(instances, columns, (now.columns["age_ms"][rows] / 1000).astype(np.float64)),
         tuple(traffic.values()),
         _nodes(now, before, node_of),
         tuple(_topology(t, now, before, done["emitted"], epochs[t.name], timeout_s) for t in listed),
@@ -154,7 +158,9 @@ def _rows(listed: list[TopologyLayout], now: RunningTotals) -> NDArray[np.intp] 
 
 
 def _differences(now: RunningTotals, before: RunningTotals) -> dict[str, Whole]:
-    if len(now.layouts) == len(before.layouts) and all(a is b for a, b in zip(now.layouts, before.layouts, strict=True)):
+    if len(now.layouts) == len(before.layouts) and all(
+        a is b for a, b in zip(now.layouts, before.layouts, strict=True)
+    ):
         return {name: now.columns[name] - before.columns[name] for name in _RISING}
     if not len(before.ids):
         return {name: now.columns[name] for name in _RISING}
@@ -183,9 +189,7 @@ def _kept(ids: Whole, before: Whole) -> int:
     return shared if bool(same.all()) else int(np.argmin(same))
 
 
-def _received(
-    listed: list[TopologyLayout], traffic: Mapping[tuple[int, str, str], EdgeTraffic]
-) -> NDArray[np.float64]:
+def _received(listed: list[TopologyLayout], traffic: Mapping[tuple[int, str, str], EdgeTraffic]) -> NDArray[np.float64]:
     found = []
     for layout in listed:
         rows = np.zeros(len(layout.ids))
@@ -199,7 +203,9 @@ def _nodes(now: RunningTotals, before: RunningTotals, node_of: Mapping[str, str]
     found = []
     for node in sorted(set(node_of.values())):
         mine = [e for e, n in node_of.items() if n == node and e in now.executors]
-        cpu_ns = sum(now.executors[e].cpu_ns - (before.executors[e].cpu_ns if e in before.executors else 0) for e in mine)
+        cpu_ns = sum(
+            now.executors[e].cpu_ns - (before.executors[e].cpu_ns if e in before.executors else 0) for e in mine
+        )
         memory = sum(now.executors[e].resident_bytes for e in mine) / 2**20
         found.append(NodeMetrics(node, cpu_ns * _S, memory, max((now.executors[e].age_s for e in mine), default=0.0)))
     return tuple(found)

@@ -125,7 +125,9 @@ class Telemetry:
     def latency(self, topology: str, clock: str) -> Histogram:
         """Of every row that has left the topology since ``begin_here``. clock: due or read."""
         number = next((layout.id for layout in self._layouts.values() if layout.name == topology), -1)
-        return self._latency.get(number, NO_LATENCY).since(self._latency_before.get(number, NO_LATENCY), clock, ever=True)
+        return self._latency.get(number, NO_LATENCY).since(
+            self._latency_before.get(number, NO_LATENCY), clock, ever=True
+        )
 
     def _planned(
         self, topology: str, run: str, number: int, orders: int, planned_ms: int, seats: Iterable[Seated]
