@@ -5,7 +5,7 @@ A trigger turns on or off -> the topology's sources pause -> it is drained, no r
 O, the overhead, is the time from trigger to resumed. Not in the thesis: a trigger that turned on stays on for some
 time unless its user turns it off, and no topology stays without a node for ever.
 
-Times are seconds of a clock that never goes back; a stored state has them as wall-clock times (``shifted``), so that it
+Times are seconds of a clock that never goes back; a stored state has them as wall-clock times (``clocks``), so that it
 is still valid after a restart.
 """
 
@@ -231,40 +231,6 @@ def recovered(state: PriorityState, at_s: float) -> Transition:
     instructions = tuple(Instruction(again[s.phase], n) for n, s in state.standings.items() if s.phase in again)
     moved = {n: replace(s, since_s=at_s) if s.phase in again else s for n, s in state.standings.items()}
     return Transition(PriorityState(moved), instructions)
-
-
-def shifted(state: PriorityState, by_s: float) -> PriorityState:
-    """The same state on another clock, which is ahead of this one by so many seconds."""
-    return PriorityState(
-        {
-            name: replace(
-                s,
-                asked_s=s.asked_s + by_s,
-                since_s=s.since_s + by_s,
-                on_s=s.on_s + by_s,
-                rest_until_s=s.rest_until_s + by_s,
-                starved_s=None if s.starved_s is None else s.starved_s + by_s,
-            )
-            for name, s in state.standings.items()
-        }
-    )
-
-
-def not_ahead(state: PriorityState, at_s: float, limits: PriorityLimits) -> PriorityState:
-    """A stored state as of now: where the wall clock was set back since, what has happened is not in the future."""
-    return PriorityState(
-        {
-            name: replace(
-                s,
-                asked_s=min(s.asked_s, at_s),
-                since_s=min(s.since_s, at_s),
-                on_s=min(s.on_s, at_s),
-                rest_until_s=min(s.rest_until_s, at_s + limits.rest_s),
-                starved_s=None if s.starved_s is None else min(s.starved_s, at_s),
-            )
-            for name, s in state.standings.items()
-        }
-    )
 
 
 def with_levels(now: Snapshot, state: PriorityState) -> Snapshot:

@@ -14,6 +14,7 @@ from barograph.logs import OnceOnly
 from barograph.model import BadInput
 from barograph.model.checks import require
 from barograph.priority import machine
+from barograph.priority.clocks import not_ahead, shifted
 from barograph.priority.machine import InstructionKind, PriorityLimits, PriorityPhase, PriorityState, Transition
 from barograph.priority.store import load, save
 
@@ -72,7 +73,7 @@ class PriorityManager:
         self._saved = True
         self._warnings = OnceOnly(log)
         stored, now_s = load(path), clock()
-        self._state = machine.not_ahead(machine.shifted(stored, now_s - wall()), now_s, self._limits)
+        self._state = not_ahead(shifted(stored, now_s - wall()), now_s, self._limits)
         self._take(machine.recovered(self._state, now_s))
 
     @property
@@ -167,7 +168,7 @@ class PriorityManager:
             # Rescheduling is asked for in every turn until it is done.
 
     def _save(self, state: PriorityState) -> None:
-        save(self._path, machine.shifted(state, self._wall() - self._clock()))
+        save(self._path, shifted(state, self._wall() - self._clock()))
         self._saved = True
 
     def _is_in(self, topology: str, phase: PriorityPhase) -> bool:
