@@ -59,7 +59,7 @@ def main() -> int:
 def play(stage: LocalCluster, run: str) -> None:
     """Register the topology, have it reported, and wait until it is seen."""
     worker = stage.engine.observe().workers[0]
-    host, jvm = next(iter(stage.engine._nodes)), stage.spark._jvm
+    host, jvm = stage.cluster.settings.addresses()["node-1"], stage.spark._jvm
     assert jvm is not None
     crowd = jvm
     for part in CROWD.split("."):

@@ -15,8 +15,8 @@ import org.apache.arrow.vector.types.Types.MinorType
 import org.apache.arrow.vector.types.pojo.FieldType
 
 /**
- * Named columns of whole numbers and of text, each of any length, as one Arrow stream: a batch of one row, in which each
- * column is a list.
+ * Named columns of whole numbers and of text, each of any length, as one Arrow stream: a batch of one row, in which
+ * each column is a list.
  */
 final class ArrowMessage {
   private val columns = mutable.ArrayBuffer[FieldVector]()

@@ -1,8 +1,8 @@
 package org.apache.spark.barograph.telemetry
 
 /**
- * Rows that left a topology, by centisecond since 1970, of the last five minutes. Each count knows when it last changed,
- * so that a reader gets only those that are new to it.
+ * Rows that left a topology, by centisecond since 1970, of the last five minutes. Each count knows when it last
+ * changed, so that a reader gets only those that are new to it.
  */
 final class OutputRing(size: Int = OutputRing.Centiseconds) {
   private val rows = new Array[Long](size)

@@ -9,8 +9,8 @@ final case class ProcessUse(cpuNs: Long, residentBytes: Long)
 
 /**
  * The driver's running totals of all that executors report, over epochs, restarts and query runs. Executors report
- * totals of each (run, epoch, instance), and the differences are added here: a report that comes twice adds nothing, and
- * a lost one is made up for by the next. What a failed epoch did stays counted.
+ * totals of each (run, epoch, instance), and the differences are added here: a report that comes twice adds nothing,
+ * and a lost one is made up for by the next. What a failed epoch did stays counted.
  *
  * Reading changes nothing: see [[View]]. Memory is bounded by the instances of the topologies that run or ran within
  * the last ten minutes; an ended life is forgotten two epochs later.

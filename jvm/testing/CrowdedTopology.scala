@@ -71,7 +71,8 @@ object CrowdedTopology {
       case "middle" => all / middles
       case _ => all / sinks
     }
-    def evenly(receivers: Int): Array[Long] = Array.tabulate(receivers)(j => (rows + (j * 7 + index) % receivers) / receivers)
+    def evenly(receivers: Int): Array[Long] =
+      Array.tabulate(receivers)(j => (rows + (j * 7 + index) % receivers) / receivers)
     val sent = operator match {
       case "source" => evenly(middles)
       case "middle" => evenly(sinks)
@@ -84,7 +85,8 @@ object CrowdedTopology {
       centiseconds.flatMap(c => Seq(c, 1L)).toArray
     } else Array.emptyLongArray
     val isSource = operator == "source"
-    LifeReport(Name, run, 0L, operator, index, executor, 1, 1000 + index, startMs, 0L, if (isSource) rows else 0L, output,
+    LifeReport(
+      Name, run, 0L, operator, index, executor, 1, 1000 + index, startMs, 0L, if (isSource) rows else 0L, output,
       MeterReport(rows, rows, rows * 50000L, rows * 60000L, turn * 80000000L, 0L, sent, latency, latency,
         if (isSource) startMs else -1L, if (isSource) 0L else -1L, if (isSource) rows else -1L,
         if (isSource) rows + 3L else -1L))

@@ -21,11 +21,11 @@ from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.bridge.query_run import QueryRunEnd
-from barograph.engines.spark.bridge.reports import Executor
 from barograph.engines.spark.bridge.running_totals import NO_CYCLE_METRICS, CycleMetrics, RunningTotals, cycle_metrics
 from barograph.engines.spark.bridge.telemetry import EpochSeen, Telemetry
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.worker_slots import WorkerSlots
 from barograph.model import Instance, Node, Placement, Slot, Snapshot, Topology, Worker
 
 # Complete time above which a row is late; Storm's default message timeout.
@@ -59,16 +59,15 @@ class Observer:
     ) -> None:
         """released: names of released nodes."""
         self._bridge = Bridge(spark)
-        self._nodes = dict(nodes)
         self._now = now
         self._timeout_s = timeout_s
         self._born = now()
         self._lock = threading.RLock()
-        self._slots: dict[str, Slot] = {}
-        self._homes: dict[str, str] = {}  # every executor so far -> its node
+        self._worker_slots = WorkerSlots(nodes)
         self._world = _World((), (), Placement())
         self._version = 0
         self._released = released
+        self.application = ""  # of every snapshot; set by the supervisor
         self.limits = limits
         self._options: dict[str, QueryOptions] = {}
         self._levels: dict[str, int] = {}
@@ -168,7 +167,7 @@ class Observer:
         self._telemetry.take(message)
         if self._telemetry.version != self._taken_in:
             self._taken_in = self._telemetry.version
-            self._assign_slots(self._telemetry.executors)
+            self._worker_slots.assign(self._telemetry.executors)
             world = _World(
                 tuple(Worker(self._slots[e.id], e.id, e.seats) for e in self._telemetry.executors),
                 tuple(self._with_options(t) for t in self._telemetry.topologies.values()),
@@ -191,24 +190,6 @@ class Observer:
                 slot = self._slots.get(life.executor)
                 if slot is not None and life.ended_ms == 0:
                     found[instance] = (slot.node, life.tid)
-        return found
-
-    def _assign_slots(self, executors: tuple[Executor, ...]) -> None:
-        """An executor keeps its slot; a new executor takes the lowest slot that is free on its node."""
-        alive = {e.id for e in executors}
-        self._slots = {e: s for e, s in self._slots.items() if e in alive}
-        for executor in executors:
-            if executor.id not in self._slots:
-                node = self._node(executor).name
-                taken = {s.index for s in self._slots.values() if s.node == node}
-                self._homes[executor.id] = node
-                self._slots[executor.id] = Slot(node, next(i for i in range(len(taken) + 1) if i not in taken))
-
-    def _node(self, executor: Executor) -> Node:
-        found = self._nodes.get(executor.host)
-        if found is None:
-            # An unknown host: Spark itself assumes a core for each seat.
-            found = self._nodes[executor.host] = Node(executor.host, 100.0 * executor.seats, seats=executor.seats)
         return found
 
     def _placement(self) -> Placement:
@@ -239,12 +220,18 @@ class Observer:
             at_s, cycle_s, tuple(n for n in self.nodes if n.name in there), self._world.topologies,
             self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
             version=self._version, asleep=tuple(n for n in self.nodes if n.name in released - there),
+            application=self.application,
         )  # fmt: skip
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every known node, including dead and released ones."""
-        return tuple(sorted(self._nodes.values(), key=lambda n: n.name))
+        return self._worker_slots.nodes
+
+    @property
+    def _slots(self) -> dict[str, Slot]:
+        """Executor -> its slot."""
+        return self._worker_slots.of
 
     def epochs(self, topology: str) -> list[EpochSeen]:
         """The epochs that are remembered, oldest first."""
@@ -298,8 +285,7 @@ class Observer:
 
     def where(self, executor: str) -> str:
         """An executor and its node for people to read, also if it is gone."""
-        node = self._homes.get(executor)
-        return f"executor {executor}" + (f" on {node}" if node else "")
+        return self._worker_slots.where(executor)
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one."""
