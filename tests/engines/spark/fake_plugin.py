@@ -1,6 +1,7 @@
 """A plug-in without Spark, for unit tests of the engine: topologies on executors, and what was asked of them."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
@@ -40,7 +41,8 @@ class FakeTopology:
 class FakePlugin:
     """Takes the place of ``Bridge``. Epochs end at once when they are cut.
 
-    hosts: of the executors, which have ``seats`` seats each. ordered: the orders, latest last."""
+    hosts: of the executors, which have ``seats`` seats each. ordered: the orders, latest last. meters: running totals
+    of all instances, where they are not 0."""
 
     topologies: dict[str, FakeTopology] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=lambda: {"0": "host-0", "1": "host-1"})
@@ -48,6 +50,7 @@ class FakePlugin:
     ordered: list[dict[str, Any]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
     ends: list[QueryRunEnd] = field(default_factory=list)
+    meters: dict[str, list[int]] = field(default_factory=dict)
 
     def observe(self, cursor: int, meters: bool) -> Message:  # noqa: ARG002  # everything is sent each time
         each = [(at, t, o) for at, t in enumerate(self.topologies.values()) for o in t.operators]
@@ -79,7 +82,7 @@ class FakePlugin:
                 "life_instance": [i for *_, i, _ in seats], "life_executor": [e for *_, e in seats],
                 "life_pid": [1] * count, "life_tid": [1] * count, "life_started_ms": [LONG_AGO_MS] * count,
                 "life_ended_ms": [0] * count, "life_read": [0] * count,
-                **{name: [0] * count for name in METERS}, "traffic": [],
+                **{name: self.meters.get(name, [0] * count) for name in METERS}, "traffic": [],
             }
         )  # fmt: skip
 
@@ -106,6 +109,11 @@ class FakePlugin:
     def pace(self, lengths_ms: Mapping[str, int]) -> None: ...
 
 
-def engine_on(plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, limits: InstanceLimits | None = None) -> SparkEngine:
+def engine_on(
+    plugin: FakePlugin,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: InstanceLimits | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> SparkEngine:
     monkeypatch.setattr(observer, "Bridge", lambda _spark: plugin)
-    return SparkEngine(cast(SparkSession, None), {}, limits=limits)
+    return SparkEngine(cast(SparkSession, None), {}, now, limits=limits)
