@@ -1,9 +1,10 @@
 """Any number of observers may look at the engine at any time: each has its own cycle, and status has rates."""
 
+import time
+
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
-from barograph.engines.spark import observer as observer_module
 from barograph.engines.spark.engine import SparkEngine
 from barograph.model import Snapshot
 
@@ -16,10 +17,8 @@ class Time:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
-    found = Time()
-    monkeypatch.setattr(observer_module.time, "monotonic", found)
-    return found
+def clock() -> Time:
+    return Time()
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def test_each_has_its_own_cycle(plugin: FakePlugin, clock: Time, engine: SparkEn
 def test_people_see_the_rates_of_the_last_seconds_and_take_nothing(
     plugin: FakePlugin, clock: Time, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(observer_module.time, "sleep", lambda s: pass_time(plugin, clock, s))
+    monkeypatch.setattr(time, "sleep", lambda s: pass_time(plugin, clock, s))
     pass_time(plugin, clock, 10.0)
     engine.observe()
     pass_time(plugin, clock, 4.0)
