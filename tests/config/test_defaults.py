@@ -26,6 +26,7 @@ EXPECTED: dict[type, dict[str, object]] = {
     Upkeep: {"spare": 1, "fill_pct": 85.0, "fetch_s": 15.0},
     RestartLimits: {
         "same_failures": 3, "in_a_row": 10, "first_wait_s": 0.25, "longest_wait_s": 15.0, "patience_s": 120.0,
+        "keep_trying_s": 600.0, "within_s": 3600.0,
     },
     QueryOptions: {
         "level": 2, "desired_nodes": None, "minimum_nodes": None, "workers": None, "isolate_nodes": 0,

@@ -252,6 +252,10 @@ class SparkEngine(Observer):
                 self._restartable[topology] = query
             self.telemetry.restartable = set(self._restartable)
 
+    def lives(self) -> bool:
+        """Whether the Spark application still runs."""
+        return self._bridge.lives()
+
     def hold(self, topology: str) -> bool:
         """End the present epoch and begin no other. False if that did not happen in time."""
         ending = self._bridge.order({}, [topology], {topology: HOLD_S})

@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,6 +27,13 @@ class Bridge:
         self._bridge = jvm.org.apache.spark.barograph.Bridge
         if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
+
+    def lives(self) -> bool:
+        """Whether the Spark application still runs."""
+        try:
+            return not self._session.sparkContext().isStopped()
+        except (Py4JError, OSError):  # its JVM is gone
+            return False
 
     def observe(self) -> TelemetryReport:
         return read_report(b64decode(self._bridge.observe(self._session)))
