@@ -18,6 +18,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
  */
 object Bridge {
   private val json = new ObjectMapper()
+  private val MostCauses = 10
 
   /**
    * Named Arrow streams, each as (length of name, name, length, bytes):
@@ -174,7 +175,13 @@ object Bridge {
    */
   def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
     try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
-    catch { case e: StreamingQueryException => s"died: ${e.getMessage}" }
+    catch { case e: StreamingQueryException => s"died: ${e.getMessage}${causes(e)}" }
+
+  /** Spark's message often has only the words of the cause; its class tells an outage from a bug. */
+  private def causes(error: Throwable): String =
+    Iterator.iterate(error.getCause)(_.getCause).takeWhile(_ != null).take(MostCauses).map { cause =>
+      s"\nCaused by: ${cause.getClass.getName}: ${String.valueOf(cause.getMessage).linesIterator.nextOption().mkString}"
+    }.mkString
 
   /**
    * {"living": [executor, ...], "silent": [...]} as JSON: executors that answer, and executors that do not but are

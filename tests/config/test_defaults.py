@@ -10,7 +10,7 @@ from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import tuned_settings
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.steering.steering import Steering

@@ -12,14 +12,14 @@ from pyspark.errors import AnalysisException
 from tests.engines.spark.query.fake_engine import FakeEngine, FakeWriter, died
 
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.supervised_query import Supervised
 
 QUICK = RestartLimits(same_failures=3, in_a_row=5, first_wait_s=0.01, longest_wait_s=0.02, keep_trying_s=0.2)
 KILLED = died("java.lang.RuntimeException: something in the query")
 
 
-class JavaError(Py4JJavaError):
+class JavaError(Py4JJavaError):  # type: ignore[misc]  # Py4J ships no types
     """As Py4J raises it, without a JVM."""
 
     def __init__(self, text: str) -> None:
@@ -56,7 +56,7 @@ def ended_by(query: Supervised) -> Exception:
     assert query.exception() is raised.value
     assert not query.isActive
     assert query.gave_up_because in "".join(raised.value.__notes__)
-    return cast(Exception, raised.value)
+    return raised.value
 
 
 def test_a_java_exception_at_a_restart_is_retried_while_the_application_lives() -> None:

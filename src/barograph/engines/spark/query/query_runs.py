@@ -19,9 +19,9 @@ from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.checkpoint import checkpoint_of, require_kept_checkpoint
-from barograph.engines.spark.query.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
-from barograph.engines.spark.query.patience import Patience
-from barograph.engines.spark.query.post_mortem import PostMortem
+from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
+from barograph.engines.spark.query.failures.patience import Patience
+from barograph.engines.spark.query.failures.post_mortem import PostMortem
 from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed

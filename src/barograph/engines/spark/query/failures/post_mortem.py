@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.query.diagnosis import (
+from barograph.engines.spark.query.failures.diagnosis import (
     Death,
     GivenUp,
     RestartLimits,

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
-from barograph.engines.spark.query.transient import is_transient
+from barograph.engines.spark.query.failures.transient import is_transient
 from barograph.model import BadInput
 
 _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
@@ -132,10 +132,10 @@ def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
     if last.cause is Cause.BUG:
         return GivenUp(GiveUpCode.REFUSED, f"a bug in the query: {last.text}")
     # A lost machine may have caused the failures before it, so only failures after it count. The error of a
-    # connected task hides the failure itself, so it is skipped.
+    # connected task hides the failure itself, so it is skipped; so is that of a connection, which may be one.
     same = 0
     for death in reversed(deaths):
-        if death.cause is Cause.BESIDE:
+        if death.cause in (Cause.BESIDE, Cause.OUTAGE):
             continue
         if (death.cause, death.signature, death.epoch) != (Cause.TASK, last.signature, last.epoch):
             break
@@ -170,7 +170,7 @@ def signature(text: str) -> str:
 
 def _first_words(text: str, most: int = _SHORT) -> str:
     """The failure itself, without the job history that Spark puts around it."""
-    whole = " ".join(text.split("\n\tat ")[0].split())
+    whole = " ".join(text.split("\n\tat ")[0].split("\nCaused by: ")[0].split())
     found = re.search(r"\(TID \d+\) \([^)]*\): (.*)", whole) or re.search(r"terminated with exception: (.*)", whole)
     said = found[1] if found else whole
     said = said.partition(" SQLSTATE")[0].partition(" Driver stacktrace:")[0].partition(" at org.apache.")[0]

@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
-from barograph.engines.spark.query.diagnosis import (
+from barograph.engines.spark.query.failures.diagnosis import (
     Cause,
     Death,
     GiveUpCode,
@@ -126,6 +126,10 @@ def test_the_text_is_the_failure_itself_without_the_history_around_it() -> None:
     assert diagnose(RESET, 1.0, 4, ["executor 1 on node-2"]).text == "lost executor 1 on node-2"
 
 
+def test_causes_are_no_part_of_the_text() -> None:
+    assert diagnose(DRIVER.format("x") + "\nCaused by: a.B: y", 1.0, 4, []).text == "a task failed: x"
+
+
 def test_equal_failures_of_other_tasks_have_one_signature() -> None:
     other = DIVIDED.replace("TID 48", "TID 97").replace("stage 20.0", "stage 33.0").replace("3fd914bf", "aaaaaaaa")
     assert signature(DIVIDED) == signature(other)
@@ -151,6 +155,7 @@ LOST = (Cause.LOST, 4, "")
         pytest.param(deaths(TASK, TASK, (Cause.TASK, 5, "a")), None, id="at another epoch"),
         pytest.param(deaths(TASK, TASK, (Cause.TASK, 4, "b")), None, id="for another reason"),
         pytest.param(deaths(TASK, BESIDE, TASK, TASK), GiveUpCode.SAME_FAILURE, id="a connected task between them"),
+        pytest.param(deaths(TASK, OUTAGE, TASK, TASK), GiveUpCode.SAME_FAILURE, id="a lost connection between them"),
         pytest.param(deaths(BESIDE, BESIDE, BESIDE), None, id="only connected tasks"),
         pytest.param(deaths(TASK, TASK, (Cause.LOST, 4, ""), TASK), None, id="a lost machine between them"),
         pytest.param(deaths((Cause.BUG, 0, "x")), GiveUpCode.REFUSED, id="refused"),
