@@ -95,7 +95,7 @@ def running(stage: LocalCluster, cost_ms: float) -> Iterator[StreamingQuery]:
     """Two sources and one slow operator, at twice its capacity."""
     replay = Replay(Load.parse(f"constant {round(2000 / cost_ms)}").schedule(1.0), 2, LineShape(seed=2))
     lines = stage.spark.readStream.format(FORMAT).options(**replay.options()).load()
-    work = f"reflect('org.apache.spark.barograph.BusyWork', 'spin', {round(cost_ms * 1000)}) as spun"
+    work = f"reflect('org.apache.spark.barograph.source.BusyWork', 'spin', {round(cost_ms * 1000)}) as spun"
     frame = named(lines.repartition(1).selectExpr("k", work), BUSY.operator)
     with tempfile.TemporaryDirectory(prefix="barograph-bench-", ignore_cleanup_errors=True) as folder:
         writer = frame.writeStream.queryName(NAME).outputMode("update").format("noop")

@@ -66,7 +66,7 @@ def heaps_mb(spark: SparkSession) -> dict[str, float]:
     runtime = spark._jvm.java.lang.Runtime.getRuntime()
     spark._jvm.java.lang.System.gc()
     found = {f"{HEAP} driver": float(runtime.totalMemory() - runtime.freeMemory()) / 2**20}
-    asked = "reflect('org.apache.spark.barograph.HeapUse', 'afterCollection') as heap"
+    asked = "reflect('org.apache.spark.barograph.testing.HeapUse', 'afterCollection') as heap"
     for told in {str(row["heap"]) for row in spark.range(0, 24, 1, 24).selectExpr(asked).collect()}:
         executor, held = told.split()
         found[f"{HEAP} executor {executor}"] = int(held) / 2**20

@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def ask(stage: LocalCluster, call: str) -> list[str]:
-    expression = f"reflect('org.apache.spark.barograph.Crowd', {call}) as answer"
+    expression = f"reflect('org.apache.spark.barograph.testing.Crowd', {call}) as answer"
     return [r["answer"] for r in stage.spark.range(0, 4, 1, 4).selectExpr(expression).collect()]
 
 

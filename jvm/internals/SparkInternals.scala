@@ -56,11 +56,14 @@ package org.apache.spark.shuffle.streaming.barograph {
   }
 }
 
-package org.apache.spark.barograph {
+package org.apache.spark.barograph.internals {
 
   import java.util.concurrent.Semaphore
 
   import org.apache.spark.{SparkContext, SparkEnv}
+  import org.apache.spark.barograph.orders.{AskHowFar, Orders}
+  import org.apache.spark.barograph.plugin.AreYouThere
+  import org.apache.spark.barograph.telemetry.Lives
   import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
   import org.apache.spark.scheduler.TaskSchedulerImpl
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend

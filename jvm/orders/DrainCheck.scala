@@ -1,9 +1,10 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.orders
 
 import scala.concurrent.Await
 import scala.concurrent.duration._
 import scala.util.Try
 
+import org.apache.spark.barograph.plugin.Mailboxes
 import org.apache.spark.rpc.RpcTimeout
 
 /** A question to an executor: how far are the instances of this topology that run there? */

@@ -1,9 +1,11 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.orders
 
 import scala.collection.mutable
 import scala.concurrent.duration._
 
 import org.apache.spark.SparkContext
+import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.planner.TopologySketch
 
 /** An executor as the driver knows it. */
 final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long)

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.orders
 
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 
@@ -10,6 +10,7 @@ import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.IOUtils
 
 import org.apache.spark.FutureAction
+import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.barograph.SqlInternals
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator

@@ -1,5 +1,6 @@
 package org.apache.spark.barograph
 
+import org.apache.spark.barograph.planner.SteerRealTime
 import org.apache.spark.sql.SparkSessionExtensions
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}

@@ -1,7 +1,10 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.planner
 
 import java.lang.{Long => JLong}
 
+import org.apache.spark.barograph.orders.{Cuts, Gates}
+import org.apache.spark.barograph.source.{ReplayPartition, ReplayReader}
+import org.apache.spark.barograph.telemetry.Lives
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.connector.read._

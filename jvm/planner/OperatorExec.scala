@@ -1,6 +1,7 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.planner
 
 import org.apache.spark.{Partition, TaskContext}
+import org.apache.spark.barograph.telemetry.{Histogram, Life, Lives}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}

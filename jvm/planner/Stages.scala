@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.planner
 
 import org.apache.spark.sql.catalyst.plans.physical._
 import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan, UnionExec}

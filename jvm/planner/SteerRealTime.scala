@@ -1,7 +1,9 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.planner
 
 import scala.collection.mutable
 
+import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.orders.{Ledger, TopologyOrders}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.expressions.Attribute

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.planner
 
 /**
  * An operator as the planner sees it: a stage of the query. fixedBecause: why its parallelism cannot change at an

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.plugin
 
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -9,6 +9,9 @@ import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
+import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
+import org.apache.spark.barograph.orders.{DrainCheck, Ledger, Warm}
+import org.apache.spark.barograph.telemetry.{Arrow, Gauges, ReportBuffer}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 

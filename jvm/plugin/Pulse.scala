@@ -1,10 +1,11 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.plugin
 
 import scala.concurrent.Await
 import scala.concurrent.duration._
 import scala.util.Try
 
 import org.apache.spark.SparkContext
+import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.rpc.RpcTimeout
 
 /** A question to an executor; one that is alive answers true. */

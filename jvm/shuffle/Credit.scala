@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 import java.nio.ByteBuffer
 import java.util.concurrent.ConcurrentHashMap
@@ -11,6 +11,7 @@ import scala.util.Try
 import io.netty.buffer.Unpooled
 
 import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.network.client.{RpcResponseCallback, TransportClient}
 import org.apache.spark.network.shuffle.streaming.{CreditControlMessage, StreamingShuffleMessage}
 import org.apache.spark.shuffle.streaming.{StreamingShuffleServerHandler, StreamingShuffleWriter}

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 /**
  * How many rows a receiver executes in `targetNs` at its recent rate. Time in which it was idle does not count. Older

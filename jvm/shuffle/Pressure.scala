@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 /**
  * Whether a sender's receivers are behind: they are when it waited for credit for at least half of a period, so that

@@ -1,4 +1,6 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
+
+import org.apache.spark.barograph.telemetry.Lives
 
 /** Work of a known cost, for measurements: called for each row with Spark SQL's reflect(). */
 object BusyWork {

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
 import org.apache.spark.unsafe.Platform
 

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
 /**
  * When each row of a load is due. The same IEEE operations in the same order as `barograph.model.loads.schedule`, so

@@ -1,5 +1,6 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
+import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}

@@ -2,11 +2,10 @@ package org.apache.spark.barograph
 
 import java.util
 
-import org.apache.spark.sql.connector.catalog.{SupportsRead, Table, TableCapability, TableProvider}
+import org.apache.spark.barograph.source.{Replay, ReplayTable}
+import org.apache.spark.sql.connector.catalog.{Table, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
-import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReaderFactory, Scan, ScanBuilder}
-import org.apache.spark.sql.connector.read.streaming.MicroBatchStream
-import org.apache.spark.sql.types.{DataType, IntegerType, LongType, StringType, StructType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -25,118 +24,4 @@ class ReplaySource extends TableProvider {
 
   override def getTable(schema: StructType, transforms: Array[Transform], map: util.Map[String, String]): Table =
     new ReplayTable(Replay.of(new CaseInsensitiveStringMap(map)))
-}
-
-/**
- * The options.
- *
- * closeS: rows due at or after that many seconds of the load do not exist. untilRows: for a batch, how many rows of
- * each partition to read. startMs: when the load starts; a checkpoint overrides it.
- */
-case class Replay(
-    segments: String,
-    partitions: Int,
-    lines: LineShape,
-    text: Boolean,
-    startMs: Option[Long],
-    closeS: Option[Double],
-    untilRows: Option[Seq[Long]],
-    readTime: Boolean = false) {
-  require(partitions >= 1, s"partitions must be at least 1, not $partitions")
-  require(closeS.forall(_ >= 0), s"close_s must be at least 0, not ${closeS.get}")
-  require(
-    untilRows.forall(rows => rows.length == partitions && rows.forall(_ >= 0)),
-    s"until_rows must have a count of rows for each of the $partitions partitions")
-
-  val load: Load = Load.decode(segments)
-
-  val schema: StructType = {
-    val value: DataType = if (text) StringType else LongType
-    val columns = new StructType()
-      .add("partition", IntegerType, nullable = false)
-      .add("k", LongType, nullable = false)
-      .add("due_ms", LongType, nullable = false)
-      .add("value", value, nullable = false)
-    if (readTime) columns.add("read_ms", LongType, nullable = false) else columns
-  }
-
-  // Not the segments themselves: there may be many, and this text is part of every progress report.
-  override def toString: String = s"replay of $load over $partitions partitions"
-
-  /** The first row of the partition that does not exist; Long.MaxValue if the source is never closed. */
-  def end(partition: Int): Long = end(partition, closeS)
-
-  def end(partition: Int, closeS: Option[Double]): Long =
-    closeS.map(load.rowsUntil(partition, partitions, _)).getOrElse(Long.MaxValue)
-}
-
-object Replay {
-  private val Known = Set("partitions", "segments", "seed", "words_per_line", "vocabulary", "skew", "content",
-    "start_ms", "close_s", "until_rows", "read_time", "path")
-
-  def of(options: CaseInsensitiveStringMap): Replay = {
-    options.keySet.forEach { name =>
-      require(Known(name.toLowerCase(util.Locale.ROOT)), s"the replay source has no option $name")
-    }
-    def option[T](name: String, parse: String => T): Option[T] = Option(options.get(name)).map { value =>
-      try parse(value.trim) catch {
-        case _: NumberFormatException => throw new IllegalArgumentException(s"$name is not a number: '$value'")
-      }
-    }
-    val content = option("content", identity).getOrElse("text")
-    require(content == "text" || content == "numbers", s"content must be text or numbers, not '$content'")
-    Replay(
-      segments = option("segments", identity).getOrElse(
-        throw new IllegalArgumentException("the replay source needs the option segments")),
-      partitions = option("partitions", _.toInt).getOrElse(1),
-      lines = LineShape(
-        seed = option("seed", _.toLong).getOrElse(0L),
-        wordsPerLine = option("words_per_line", _.toInt).getOrElse(8),
-        vocabulary = option("vocabulary", _.toInt).getOrElse(2000),
-        skew = option("skew", _.toDouble).getOrElse(1.0)),
-      text = content == "text",
-      startMs = option("start_ms", _.toLong),
-      closeS = option("close_s", _.toDouble),
-      untilRows = option("until_rows", _.split(",").map(_.trim.toLong).toSeq),
-      readTime = option("read_time", identity).exists {
-        case "true" => true
-        case "false" => false
-        case other => throw new IllegalArgumentException(s"read_time must be true or false, not '$other'")
-      })
-  }
-}
-
-class ReplayTable(replay: Replay) extends Table with SupportsRead {
-  override def name(): String = "replay"
-
-  override def schema(): StructType = replay.schema
-
-  override def capabilities(): util.Set[TableCapability] =
-    util.EnumSet.of(TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_READ)
-
-  override def newScanBuilder(options: CaseInsensitiveStringMap): ScanBuilder = () => new ReplayScan(replay)
-}
-
-class ReplayScan(replay: Replay) extends Scan {
-  override def readSchema(): StructType = replay.schema
-
-  override def description(): String = replay.toString
-
-  override def toMicroBatchStream(checkpoint: String): MicroBatchStream = ReplayStream.open(replay, checkpoint)
-
-  override def toBatch: Batch = {
-    require(
-      replay.untilRows.isDefined || replay.closeS.isDefined,
-      "a replayed load has no end: a batch needs the option close_s or until_rows")
-    new ReplayBatch(replay)
-  }
-}
-
-class ReplayBatch(replay: Replay) extends Batch {
-  override def planInputPartitions(): Array[InputPartition] = Array.tabulate(replay.partitions) { p =>
-    val end = Math.min(replay.end(p), replay.untilRows.map(_(p)).getOrElse(Long.MaxValue))
-    ReplayPartition(replay, replay.startMs.getOrElse(0L), p, 0L, end)
-  }
-
-  override def createReaderFactory(): PartitionReaderFactory = ReplayReaderFactory
 }

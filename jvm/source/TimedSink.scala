@@ -1,9 +1,10 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
 import java.util
 
 import scala.collection.mutable
 
+import org.apache.spark.barograph.telemetry.{Histogram, LatencyGauge}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
 
 import java.io.ByteArrayOutputStream
 import java.nio.channels.Channels

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
 
 import java.util.concurrent.atomic.{AtomicLong, AtomicLongArray}
 

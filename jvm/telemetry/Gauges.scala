@@ -1,6 +1,8 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
 
 import scala.collection.mutable
+
+import org.apache.spark.barograph.orders.Epoch
 
 /** One executor's process: CPU time it has used since it started, and memory it holds. */
 final case class ProcessUse(cpuNs: Long, residentBytes: Long)

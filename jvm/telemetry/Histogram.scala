@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
 
 /**
  * How often each latency occurred: log-linear buckets, so that histograms of instances and seconds merge by addition

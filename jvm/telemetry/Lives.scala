@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
 
 import java.lang.management.ManagementFactory
 import java.nio.file.{Files, Path}
@@ -8,6 +8,8 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.barograph.orders.HowFar
+import org.apache.spark.barograph.planner.Marks
 
 /** One instance in one epoch, as its own thread sees it. Times are milliseconds since 1970; 0 means not yet. */
 final class Life(

@@ -1,4 +1,6 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.telemetry
+
+import org.apache.spark.barograph.source.ReplayPartition
 
 /**
  * What one instance does in one epoch. Its own thread writes; others read. What is written for every row is a

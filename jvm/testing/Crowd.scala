@@ -1,8 +1,11 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.testing
 
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 
 import org.apache.spark.SparkEnv
+import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.plugin.{ExecutorHands, Hello, Report}
+import org.apache.spark.barograph.telemetry.ProcessUse
 
 /**
  * For benches: one executor simulates many, each with an endpoint and a report a second like a real one, so that the

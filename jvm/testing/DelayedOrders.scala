@@ -1,6 +1,7 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.testing
 
 import org.apache.spark.SparkEnv
+import org.apache.spark.barograph.orders.Cuts
 
 /** Delays orders to one executor. Called by tests with Spark SQL's reflect(). */
 object DelayedOrders {

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.testing
 
 import org.apache.spark.SparkEnv
 

@@ -157,6 +157,43 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     assert nothing.history == []
 
 
+class Application(Timed):
+    """The engine of one driver: its name is in every snapshot, and its clock is ahead of the other's."""
+
+    def __init__(self, name: str, ahead_s: float = 0.0) -> None:
+        super().__init__()
+        self.name = name
+        if ahead_s:
+            self.sim.advance(ahead_s)
+
+    def observe(self) -> Snapshot:
+        return replace(super().observe(), application=self.name)
+
+
+def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) -> None:
+    first = Recorder(tmp_path, "adaptive", "act", clock=lambda: 100.0)
+    loop = Loop(Application("app-1"), settings(quiet=AT_ONCE), first)
+    for _ in range(3):
+        loop.turn()
+    assert loop.acts, "there is something to recall"
+    first.close()
+    # Its clock is later than the first one's last cycle, so the clock does not tell the two apart.
+    engine = Application("app-2", ahead_s=200.0)
+    second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
+    under_second = Loop(engine, settings(quiet=AT_ONCE), second)
+    under_second.recall(tmp_path, 130_000)
+    cycle = under_second.turn()
+    assert [c.snapshot.application for c in under_second.history] == ["app-2"]
+    assert all(act.at_s >= cycle.snapshot.at_s for act in under_second.acts)
+    assert not any(r.code in (ReasonCode.COOLDOWN, ReasonCode.BUDGET_USED_UP) for r in cycle.plan.reasons)
+    second.close()
+    # A controller that is restarted under the second driver recalls only that one.
+    restarted = Loop(engine, settings(quiet=AT_ONCE))
+    restarted.recall(tmp_path, 130_000)
+    assert restarted.history == under_second.history
+    assert restarted.acts == under_second.acts
+
+
 class Time:
     """A clock that advances only during waits. turns: after so many waits the loop is told to stop."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.control.test_loop import SCENARIO
+from tests.small_disk import fill, small_disk
 
 from barograph.control.heartbeat import ControllerKeeper, HeartbeatFile, last_heartbeat
 from barograph.control.loop import DECIDE_S
@@ -128,6 +129,36 @@ def test_killed_and_stopped_it_is_restarted_and_the_topologies_keep_running(clus
     lines = log.read_text().splitlines()
     others = [line for line in lines if " INFO barograph.control.decision_log: t: " not in line]
     assert lines and not others, "decisions, and nothing else"
+
+
+def test_a_full_disk_does_not_stop_it(cluster: Cluster, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, keep(config(cluster, disk), tmp_path / "log") as keeper:
+        wait_until(lambda: recorded(disk) >= 3)
+        filler = fill(disk)
+        before, plans = recorded(disk), len(cluster.plans)
+        wait_until(lambda: len(cluster.plans) >= plans + 5)  # it goes on deciding
+        beat = last_heartbeat(keeper.heartbeat, keeper.process.pid)
+        assert beat is not None
+        wait_until(lambda: (last_heartbeat(keeper.heartbeat, keeper.process.pid) or beat).at_s > beat.at_s)
+        assert recorded(disk) <= before + 1, "one may have been half-way"
+        filler.unlink()
+        wait_until(lambda: recorded(disk) >= before + 6)
+        found = list(entries(disk / "history"))
+        assert [e.number for e in found] == list(range(1, len(found) + 1))
+        assert all(e.cycle is not None and e.cycle.outcome is not None for e in found)
+        assert (keeper.starts, keeper.said) == (1, [])
+    assert "cannot be written: No space left on device" in (tmp_path / "log").read_text()
+
+
+def test_a_heartbeat_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        heartbeat = HeartbeatFile(disk / "beat")
+        heartbeat("a task with a long name", 5.0)
+        fill(disk)
+        heartbeat("work", 4.0)
+        found = last_heartbeat(disk / "beat", os.getpid())
+        assert found is not None and (found.doing, found.patience_s) == ("work", 4.0)
+        assert [p.name for p in disk.iterdir() if p.name.startswith(".beat")] == []
 
 
 def test_it_advises_without_touching_anything(cluster: Cluster, tmp_path: Path) -> None:

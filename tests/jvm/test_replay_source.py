@@ -64,7 +64,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def jvm(spark: SparkSession) -> Any:
-    return spark._jvm.org.apache.spark.barograph  # type: ignore[union-attr]
+    return spark._jvm.org.apache.spark.barograph.source  # type: ignore[union-attr]
 
 
 def batch(spark: SparkSession, replay: Replay, **options: str) -> DataFrame:

@@ -1,7 +1,9 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.orders
 
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
+
+import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologySketch}
 
 class DrainCheckTest {
   private val sketch = TopologySketch(

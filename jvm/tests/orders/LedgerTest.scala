@@ -1,9 +1,11 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.orders
 
 import java.util.concurrent.{CompletableFuture, TimeUnit}
 
 import org.junit.jupiter.api.{BeforeEach, Test, Timeout}
 import org.junit.jupiter.api.Assertions._
+
+import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologySketch}
 
 /** The ledger without Spark: live executors are given. */
 @Timeout(60)

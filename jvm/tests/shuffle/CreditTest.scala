@@ -1,10 +1,11 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 import java.nio.ByteBuffer
 
 import io.netty.buffer.Unpooled
 
 import org.apache.spark.TaskContext
+import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.network.shuffle.streaming.CreditControlMessage
 import org.apache.spark.util.ErrorNotifier
 import org.junit.jupiter.api.{Test, Timeout}

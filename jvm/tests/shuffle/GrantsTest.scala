@@ -1,8 +1,9 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 import io.netty.buffer.Unpooled
 import io.netty.channel.embedded.EmbeddedChannel
 
+import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.network.client.{TransportClient, TransportResponseHandler}
 import org.apache.spark.network.protocol.OneWayMessage
 import org.apache.spark.network.shuffle.streaming.{CreditControlMessage, StreamingShuffleMessage}

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.shuffle
 
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test

@@ -1,4 +1,4 @@
-package org.apache.spark.barograph
+package org.apache.spark.barograph.source
 
 import java.nio.file.Path
 

@@ -4,6 +4,7 @@ A heartbeat says what the controller is doing and how long that may take; the ke
 stopped (SIGSTOP) sends no heartbeat either, so it is restarted too. Nothing here knows what the controller does.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -15,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
 
@@ -37,16 +40,36 @@ class Heartbeat:
 
 
 class HeartbeatFile:
-    """The file into which a process writes its heartbeats."""
+    """The file into which a process writes its heartbeats.
+
+    On a full disk no new file can be written; then the file is overwritten in place, which needs no room.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._warnings = OnceOnly(log)
 
     def __call__(self, doing: str, patience_s: float) -> None:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         fields = {"pid": os.getpid(), "at_s": time.monotonic(), "patience_s": patience_s, "doing": doing}
-        temporary.write_text(json.dumps(fields), encoding="utf-8")
-        temporary.replace(self.path)
+        text = json.dumps(fields)
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(self.path)
+            self._warnings.over("heartbeat")
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            self._overwrite(text, error)
+
+    def _overwrite(self, text: str, why: OSError) -> None:
+        try:
+            with self.path.open("r+b", buffering=0) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(0)
+                file.write(text.encode().ljust(size))  # JSON may end in spaces
+        except OSError:
+            self._warnings.warn("heartbeat", f"the heartbeat {self.path} cannot be written: {why}; work goes on")
 
 
 def last_heartbeat(path: Path, pid: int) -> Heartbeat | None:
@@ -79,6 +102,7 @@ class ControllerKeeper:
         self.starts = 0
         self._closed = threading.Event()
         self._wait_s = 0.0
+        self._last: Heartbeat | None = None
         self.process = self._start()
         self._thread = threading.Thread(target=self._watch, name="controller-keeper", daemon=True)
         self._thread.start()
@@ -139,7 +163,11 @@ class ControllerKeeper:
 
     def _hangs(self) -> str | None:
         now_s = time.monotonic()
-        last = last_heartbeat(self.heartbeat, self.process.pid)
+        pid = self.process.pid
+        # A file that is being overwritten may be unreadable for a moment: the heartbeat before it counts.
+        last = self._last = last_heartbeat(self.heartbeat, pid) or (
+            self._last if self._last is not None and self._last.pid == pid else None
+        )
         if last is None:
             silent_s, patience_s, doing = now_s - self._started_s, _FIRST_PATIENCE_S, "starting"
         else:

@@ -91,23 +91,29 @@ class Loop:
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
 
     def recall(self, folder: Path, wall_ms: int) -> None:
-        """Continue from a recorded history, if there is one. wall_ms: now. Raises BadInput where it cannot be read."""
-        if not parts(folder):
+        """Continue from a recorded history, if there is one. wall_ms: now. Raises BadInput where it cannot be read.
+
+        Only what was recorded of the last application is recalled; if another one runs now, ``turn`` forgets it.
+        """
+        recent = last_cycles(folder, self.settings.memory_cycles) if parts(folder) else []
+        if not recent:
             return
+        last = recent[-1].snapshot.application
+        recent = [c for c in recent if c.snapshot.application == last]
         # A decision between two cycles has no metrics of its own.
-        recent = last_cycles(folder, self.settings.memory_cycles)
         self.history = [c for c in recent if c.snapshot.metrics.instances]
         self._decisions.recall(recent)
         for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
-            self.acts = (*self.acts, *acts_of(cycle))
+            if cycle.snapshot.application == last:
+                self.acts = (*self.acts, *acts_of(cycle))
 
     def turn(self) -> Cycle:
         """One cycle."""
         self._heartbeat("observing", OBSERVE_S)
         now = self._engine.observe()
-        if self.history and self.history[-1].snapshot.at_s >= now.at_s:
-            # The engine was restarted: its clock began again, and earlier cycles say nothing about it.
-            self.history, self.acts = [], ()
+        if self.history and not _continues(self.history[-1].snapshot, now):
+            # Its clock began again, or another application runs: earlier cycles and acts say nothing about it.
+            self.history, self.acts, self._levels, self.epochs_s = [], (), {}, {}
         self._heartbeat("deciding", DECIDE_S)
         policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
         cycle = self._held_back(decide(policy, self.history, now))
@@ -259,6 +265,11 @@ class Loop:
 
 def _with_reasons(cycle: Cycle, reasons: Sequence[Reason]) -> Cycle:
     return replace(cycle, plan=replace(cycle.plan, reasons=(*cycle.plan.reasons, *reasons))) if reasons else cycle
+
+
+def _continues(before: Snapshot, now: Snapshot) -> bool:
+    """Whether both are of the same run of an engine."""
+    return before.application == now.application and before.at_s < now.at_s
 
 
 def _levels(now: Snapshot) -> dict[str, int]:

@@ -30,6 +30,7 @@ SCHEMA = pa.schema(
         "cycle_s": _NUMBER,
         "policy": _TEXT,
         "mode": _TEXT,
+        "application": _TEXT,
         "version": _WHOLE,
         "nodes": _WHOLE,
         "nodes_used": _WHOLE,
@@ -159,6 +160,7 @@ def _seen(cycle: Cycle) -> dict[str, Any]:
     return {
         "at_s": now.at_s,
         "cycle_s": now.cycle_s,
+        "application": now.application,
         "version": now.version,
         "nodes": len(now.nodes),
         "nodes_used": len({s.node for s in now.placement.slots.values()}),

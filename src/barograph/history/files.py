@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from barograph.model import BadInput
 
-FORMAT = 1
+FORMAT = 2
 """Of the entries. Raise it whenever this program could not read what an older one wrote, or the other way round:
 when a field of a recorded value, a column or a code is added, renamed or removed. Files without a number have format 0:
-their reasons have no codes.
+their reasons have no codes. Entries of format 1 do not say which application they are of.
 """
 _KEY = b"barograph.format"
 _NAME = re.compile(r"cycles?-(\d{10})(?:-(\d{10}))?\.parquet")
@@ -61,9 +61,13 @@ def put(table: pa.Table, path: Path) -> int:
     """Write a file under a name that is never read, then rename it. Returns its size."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     stamped = table.replace_schema_metadata({_KEY: str(FORMAT).encode()})
-    pq.write_table(stamped, temporary, compression="zstd")  # type: ignore[no-untyped-call]
-    size = temporary.stat().st_size
-    temporary.replace(path)
+    try:
+        pq.write_table(stamped, temporary, compression="zstd")  # type: ignore[no-untyped-call]
+        size = temporary.stat().st_size
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)  # half a file would fill a full disk further
+        raise
     return size
 
 

@@ -52,7 +52,7 @@ def cycles(folder: Path) -> Iterator[Cycle]:
 
 def last_cycles(folder: Path, count: int) -> list[Cycle]:
     """The last ``count`` cycles, or all if there are fewer."""
-    first = _last_number(folder) - 2 * count  # gaps are among them
+    first = last_number(folder) - 2 * count  # gaps are among them
     return [e.cycle for e in entries(folder, after=max(0, first)) if e.cycle is not None][-count:]
 
 
@@ -68,7 +68,7 @@ def changes_since(folder: Path, wall_ms: int) -> Iterator[Cycle]:
 
 
 def last_entry(folder: Path) -> Entry | None:
-    number = _last_number(folder)
+    number = last_number(folder)
     found = list(entries(folder, after=number - 1)) if number else []
     return found[-1] if found else None
 
@@ -76,13 +76,15 @@ def last_entry(folder: Path) -> Entry | None:
 def gaps(folder: Path, most_cycles: float = 3.0) -> list[str]:
     """Holes that are not marked: missing numbers, and pauses of more than ``most_cycles`` cycles. One sentence each.
 
+    Numbers that are missing before a gap are marked by it.
+
     An entry whose cycle covers all the time since the one before leaves no hole, however long a plan took.
     """
     found = []
     before: dict[str, Any] | None = None
     for row in rows(folder, ("wall_ms", "kind", "cycle_s", "at_s")):
         if before is not None:
-            if row["number"] != before["number"] + 1:
+            if row["number"] != before["number"] + 1 and row["kind"] != "gap":
                 found.append(f"entries {before['number'] + 1} to {row['number'] - 1} are missing")
             pause_s = (row["wall_ms"] - before["wall_ms"]) / 1000.0
             both = row["kind"] == "cycle" == before["kind"]
@@ -103,7 +105,8 @@ def require_history(folder: Path) -> None:
         raise BadInput(f"there is no history in {str(folder)!r}")
 
 
-def _last_number(folder: Path) -> int:
+def last_number(folder: Path) -> int:
+    """The largest number that a file of the history has, readable or not; 0 where there is none."""
     return max((p.last for p in parts(folder)), default=0)
 
 

@@ -1,10 +1,13 @@
 """Records cycles. A folder has one writer at a time; readers see whole entries only.
 
 A history that is opened again gets an entry that says for how long no controller ran. When it grows beyond its bound,
-the oldest entries are removed.
+the oldest entries are removed. An entry that cannot be written, because the disk is full, is kept in memory and written
+when it can be: a controller goes on deciding meanwhile.
 """
 
+import errno
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -16,11 +19,17 @@ import pyarrow as pa
 from barograph.config import default
 from barograph.history.entry import SCHEMA, Entry, ForecastError, Gap, errors_of, to_row
 from barograph.history.files import HistoryFile, parts, path_of, put, require_format, sweep, take
-from barograph.history.read import last_entry, warn_broken
+from barograph.history.held_entries import HeldEntries
+from barograph.history.read import last_entry, last_number, warn_broken
+from barograph.logs import OnceOnly
 from barograph.model import BadInput, Cycle
 from barograph.model.checks import require_positive
 
+log = logging.getLogger(__name__)
+
 TOGETHER = 100  # entries of one file
+HELD_MB = 64.0  # of entries that cannot be written
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MOST_MB: float = default("history-size")
 
 
@@ -35,6 +44,7 @@ class Recorder:
         most_mb: float = MOST_MB,
         clock: Callable[[], float] = time.time,
         together: int = TOGETHER,
+        held_mb: float = HELD_MB,
     ) -> None:
         require_positive("the bound of a history, in MB", most_mb)
         self.folder, self.policy, self.mode = folder, policy, mode
@@ -42,21 +52,23 @@ class Recorder:
         self._recorded = 0
         # The count of the cycle it is for, the number of the entry it was made in, and that entry's cycle.
         self._forecasts: list[tuple[int, int, Cycle]] = []
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(folder)
-        except OSError as error:
-            raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror}") from None
+        self._held = HeldEntries(held_mb * 1e6)
+        self._warnings = OnceOnly(log)
+        self._lock: IO[bytes] | None = None
+        self._sizes: dict[HistoryFile, int] = {}
         for part in parts(folder):
             try:
                 require_format(part)
             except (OSError, pa.ArrowException) as error:  # readers leave it out, too
                 warn_broken(part.path, error)
-        sweep(folder)
-        self._sizes = {part: part.path.stat().st_size for part in parts(folder)}
-        self._tidy()
+        try:
+            self._open()
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror}") from None
+            self._warn(error)
         last = last_entry(folder)
-        self._next = 1 if last is None else last.number + 1
+        self._next = last_number(folder) + 1
         if last is not None:
             down_s = max(0.0, clock() - last.wall_ms / 1000.0)
             self._append(self._entry(gap=Gap(down_s, "the controller was down")))
@@ -73,7 +85,16 @@ class Recorder:
         return entry
 
     def close(self) -> None:
-        self._lock.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _open(self) -> None:
+        """Become the folder's writer."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.folder)
+        sweep(self.folder)
+        self._sizes = {part: part.path.stat().st_size for part in parts(self.folder)}
+        self._tidy()
 
     def _entry(
         self, cycle: Cycle | None = None, gap: Gap | None = None, errors: tuple[ForecastError, ...] = ()
@@ -81,14 +102,45 @@ class Recorder:
         return Entry(self._next, round(self._clock() * 1000), self.policy, self.mode, cycle, gap, errors)
 
     def _append(self, entry: Entry) -> None:
+        self._next = entry.number + 1
+        self._held.add(entry, _table(entry))
+        try:
+            self._write_held()
+            self._merge()
+        except OSError as error:  # nothing that happens to a history may stop a controller
+            self._warn(error)
+        else:
+            self._warnings.over("write")
+        self._bound()
+
+    def _warn(self, error: OSError) -> None:
+        kept = "entries are kept in memory until it can be, the newest if there are too many"
+        what = os.strerror(error.errno) if error.errno else str(error)  # Arrow's own text is longer
+        self._warnings.warn("write", f"the history {self.folder} cannot be written: {what}; {kept}")
+
+    def _write_held(self) -> None:
+        if self._lock is None:
+            self._open()
+        if (lost := self._held.lost) is not None:
+            # It has the number of the last lost entry; those before it are missing, as it says.
+            first_kept, _ = self._held.first()
+            why = f"entries {lost.first} to {lost.last} could not be written and were dropped"
+            gap = Gap(max(0.0, (first_kept.wall_ms - lost.first_ms) / 1000.0), why)
+            marked = Entry(lost.last, lost.last_ms, self.policy, self.mode, gap=gap)
+            self._put(marked, _table(marked))
+            self._held.lost = None
+        while len(self._held):
+            self._put(*self._held.first())
+            self._held.pop()
+
+    def _put(self, entry: Entry, table: pa.Table) -> None:
         path = path_of(self.folder, entry.number)
-        size = put(pa.Table.from_pylist([to_row(entry)], schema=SCHEMA), path)
-        self._sizes[HistoryFile(entry.number, entry.number, path)] = size
-        self._next += 1
+        self._sizes[HistoryFile(entry.number, entry.number, path)] = put(table, path)
+
+    def _merge(self) -> None:
         singles = sorted(p for p in self._sizes if p.single)
         if len(singles) >= self._together:
             self._put_together(singles)
-        self._bound()
 
     def _put_together(self, singles: list[HistoryFile]) -> None:
         path = path_of(self.folder, singles[0].first, singles[-1].last)
@@ -110,6 +162,10 @@ class Recorder:
     def _drop(self, part: HistoryFile) -> None:
         part.path.unlink(missing_ok=True)
         self._sizes.pop(part, None)
+
+
+def _table(entry: Entry) -> pa.Table:
+    return pa.Table.from_pylist([to_row(entry)], schema=SCHEMA)
 
 
 def _locked(folder: Path) -> IO[bytes]:

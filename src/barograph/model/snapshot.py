@@ -17,6 +17,7 @@ class Snapshot:
     version counts the changes of the cluster and of the topologies: a plan made from an older version is refused.
     shared_workers: whether one worker may hold instances of several topologies (Spark: yes, Storm: no).
     asleep: nodes that were released. Nothing can be placed on them; they are among ``nodes`` again once fetched.
+    application: which one was observed; cycles of another one say nothing about it. Empty where there is only one.
     """
 
     at_s: float
@@ -32,6 +33,7 @@ class Snapshot:
     version: int = 0
     shared_workers: bool = True
     asleep: tuple[Node, ...] = ()
+    application: str = ""
 
     def __post_init__(self) -> None:
         require_number("snapshot.at_s", self.at_s)

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barograph.config import default
 from barograph.control.heartbeat import ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
+from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.settings import ClusterSettings
@@ -60,7 +61,7 @@ class LocalCluster:
                 continue
             if not TESTING_JAR.is_file():
                 raise BadInput(f"{key} can only be changed with {TESTING_JAR.name}, which make builds in a checkout")
-            call = f"reflect('org.apache.spark.barograph.Dial', 'set', '{key}', '{value}') as here"
+            call = f"reflect('org.apache.spark.barograph.testing.Dial', 'set', '{key}', '{value}') as here"
             reached: set[str] = set()
             deadline = time.monotonic() + timeout_s
             while not reached >= set(self.engine.living()[0]):
@@ -229,25 +230,56 @@ def with_testing_jar() -> dict[str, str]:
     return found
 
 
+@dataclass
+class OpenSession:
+    """A cluster and a Spark application on it, without an engine yet."""
+
+    cluster: EmbeddedCluster
+    spark: SparkSession
+
+    @contextmanager
+    def steerable(self) -> Iterator[LocalCluster]:
+        """With an engine and a supervisor of its own, until the block ends. Another one may follow in the same
+        application: it finds no orders of this one."""
+        settings = self.cluster.settings
+        hosts = settings.addresses()
+        with ExitStack() as ending:
+            limits = ending.enter_context(limits_of_run(self.cluster.run))
+            engine = SparkEngine(
+                self.spark, {hosts[n.name]: n for n in settings.model_nodes()}, limits=InstanceLimits(limits)
+            )
+            ending.callback(self._forget_orders, engine)
+            supervisor = Supervisor(self.spark, engine=engine)
+            ending.callback(supervisor.close)
+            yield LocalCluster(self.cluster, self.spark, engine, supervisor)
+
+    def _forget_orders(self, engine: SparkEngine) -> None:
+        """Orders outlive the queries they were for."""
+        bridge = Bridge(self.spark)
+        bridge.order({name: ({}, ()) for name in engine.telemetry.known}, ())
+        bridge.rest(())
+        bridge.pace({})
+
+
+@contextmanager
+def open_cluster_session(
+    settings: ClusterSettings | None = None, conf: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[OpenSession]:
+    """A running cluster and an application on it that end with the block. conf: overrides Barograph's settings."""
+    settings = settings or ClusterSettings(nodes=3, seats=8)
+    with start_cluster(settings) as cluster:
+        spark = open_session("barograph local cluster", with_testing_jar(), cluster.session_conf(), conf)
+        try:
+            await_executors(spark, settings.nodes * settings.executors)
+            yield OpenSession(cluster, spark)
+        finally:
+            spark.stop()
+
+
 @contextmanager
 def open_local_cluster(
     settings: ClusterSettings | None = None, conf: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[LocalCluster]:
-    """A running cluster that ends with the block. conf: settings that override Barograph's own."""
-    settings = settings or ClusterSettings(nodes=3, seats=8)
-    with start_cluster(settings) as cluster:
-        spark = open_session("barograph local cluster", with_testing_jar(), cluster.session_conf(), conf)
-        ending = ExitStack()
-        try:
-            await_executors(spark, settings.nodes * settings.executors)
-            hosts = settings.addresses()
-            limits = ending.enter_context(limits_of_run(cluster.run))
-            engine = SparkEngine(
-                spark, {hosts[n.name]: n for n in settings.model_nodes()}, limits=InstanceLimits(limits)
-            )
-            supervisor = Supervisor(spark, engine=engine)
-            ending.callback(supervisor.close)
-            yield LocalCluster(cluster, spark, engine, supervisor)
-        finally:
-            ending.close()
-            spark.stop()
+    """A running cluster with an application, its engine and its supervisor; all end with the block."""
+    with open_cluster_session(settings, conf) as session, session.steerable() as opened:
+        yield opened

@@ -39,5 +39,5 @@ def read_as_batch(spark: "SparkSession", replay: Replay, until_rows: Sequence[in
 
 def with_busy_work(frame: "DataFrame", micros: int) -> "DataFrame":
     """Every row costs this much additional CPU. It is a filter that passes every row and that Spark does not move."""
-    work = f"reflect('org.apache.spark.barograph.BusyWork', 'spin', {micros}) is not null"
+    work = f"reflect('org.apache.spark.barograph.source.BusyWork', 'spin', {micros}) is not null"
     return frame.where(work) if micros > 0 else frame

@@ -11,7 +11,7 @@ from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.checkpoint import committed_offsets, last_committed_epoch
 from barograph.experiments.verdict import judge
 from barograph.model import Placement, Plan, Rescale, Slot, Snapshot
-from barograph.testing.local_cluster import RunningQuery, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster, RunningQuery
 from barograph.workloads.keyed_counts import counts_in_state
 
 pytestmark = pytest.mark.spark
@@ -19,8 +19,8 @@ EPOCH_S = 5.0  # short, so that mode boundary does not wait long
 
 
 @pytest.fixture(scope="module")
-def counting() -> Iterator[RunningQuery]:
-    with open_local_cluster() as stage, stage.query(TOPOLOGY, epoch_s=EPOCH_S) as started:
+def counting(shared_stage: LocalCluster) -> Iterator[RunningQuery]:
+    with shared_stage.query(TOPOLOGY, epoch_s=EPOCH_S) as started:
         yield started
         verdict = started.verdict()  # with all that followed the last test that judged
         assert verdict.exact, verdict

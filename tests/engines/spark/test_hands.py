@@ -13,7 +13,7 @@ from pyspark.sql.functions import col
 from barograph.engines.spark.conf import IN_FLIGHT_MS, in_flight
 from barograph.engines.spark.query.naming import named
 from barograph.model import Grouping, Instance, MigrationMode, Placement, Plan, Rescale, Slot
-from barograph.testing.local_cluster import LocalCluster, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster
 from barograph.workloads import wordcount
 from barograph.workloads.parts import SOURCE_FIXED
 from barograph.workloads.replay import FORMAT
@@ -22,9 +22,8 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    return shared_stage
 
 
 def slots(stage: LocalCluster) -> dict[str, Slot]:
@@ -191,7 +190,7 @@ def delayed_orders(stage: LocalCluster, executor: str, ms: int) -> Iterator[None
 
 
 def delay_orders(stage: LocalCluster, executor: str, ms: int) -> None:
-    call = f"reflect('org.apache.spark.barograph.DelayedOrders', 'on', '{executor}', cast({ms} as bigint))"
+    call = f"reflect('org.apache.spark.barograph.testing.DelayedOrders', 'on', '{executor}', cast({ms} as bigint))"
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         frame = stage.spark.range(0, 64, 1, 16).selectExpr(f"{call} as here")

@@ -7,16 +7,15 @@ import pytest
 from barograph.migrate.plan import Migrate
 from barograph.model import Demand, Instance, MigrationMode, OperatorDemand, Outcome, Placement, Plan, Slot
 from barograph.model.codec import from_json, to_json
-from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
 pytestmark = pytest.mark.spark
 SPLIT, COUNT = Instance("wordcount", "split", 0), Instance("wordcount", "count", 1)
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    return shared_stage
 
 
 @pytest.fixture(scope="module")

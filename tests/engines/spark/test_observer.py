@@ -23,7 +23,7 @@ from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.experiments.running.warm_up import require_alive
 from barograph.model import Instance, InstanceMetrics, Load, NodeMetrics, Plan, TopologyMetrics
-from barograph.testing.local_cluster import LocalCluster, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import FORMAT, Replay
 
@@ -31,9 +31,8 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    return shared_stage
 
 
 @dataclass
@@ -308,7 +307,7 @@ def test_words_carry_their_own_times_through_the_aggregate(eye: Eye) -> None:
 def test_the_queue_in_front_of_a_slow_operator_is_bounded_in_time(eye: Eye) -> None:
     """10 ms a row at ten times the rate it can do: 0.2 s of work wait in front of it, the rest at the source."""
     replay = Replay(Load.parse("constant 1000").schedule(1.0), 2, LineShape(seed=2), numbers=True)
-    toil = "reflect('org.apache.spark.barograph.BusyWork', 'spin', 10000) as spun"
+    toil = "reflect('org.apache.spark.barograph.source.BusyWork', 'spin', 10000) as spun"
     with running(eye, "toiling", named(load(eye, replay).repartition(1).selectExpr("k", toil), "toil")) as (query, _):
         eye.settle(query, lambda: eye.of("toiling/toil").executed > 300)
         waiting = []
@@ -326,4 +325,4 @@ def test_the_plug_in_counts_in_the_same_buckets(eye: Eye) -> None:
     jvm = eye.stage.spark._jvm
     assert jvm is not None
     for ms in (0, 1, 127, 128, 129, 255, 256, 1000, 29_999, 30_000, 123_456_789, (1 << 40) - 1, 1 << 41):
-        assert jvm.org.apache.spark.barograph.Histogram.bucket(ms) == bucket_of(ms)
+        assert jvm.org.apache.spark.barograph.telemetry.Histogram.bucket(ms) == bucket_of(ms)

@@ -62,6 +62,7 @@ class Observer:
         self._world = _World((), (), Placement())
         self._version = 0
         self.released: Callable[[], Collection[str]] = tuple  # names of released nodes; set by NodeRelease
+        self.application = ""  # of every snapshot; set by the supervisor
         self.limits = limits
         self._options: dict[str, QueryOptions] = {}
         self._levels: dict[str, int] = {}
@@ -199,6 +200,7 @@ class Observer:
             at_s, cycle_s, tuple(n for n in self.nodes if n.name in there), self._world.topologies,
             self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
             version=self._version, asleep=tuple(n for n in self.nodes if n.name in released - there),
+            application=self.application,
         )  # fmt: skip
 
     @property

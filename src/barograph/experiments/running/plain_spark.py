@@ -34,7 +34,7 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.workload import rows_due
 
 NAME = "spark"
-SINK = "org.apache.spark.barograph.TimedSink"
+SINK = "org.apache.spark.barograph.source.TimedSink"
 LEAD_S = 8.0  # between the query's start and the first row: long enough for every task to start
 _WARM_EPOCHS = 3
 

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -13,16 +12,15 @@ from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput, Plan
 from barograph.priority.machine import PriorityPhase
 from barograph.priority.service import priorities_of, serve
-from barograph.testing.local_cluster import LocalCluster, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        serve(opened.supervisor)
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    serve(shared_stage.supervisor)
+    return shared_stage
 
 
 def test_a_requested_epoch_length_applies_to_the_present_epoch_too(stage: LocalCluster) -> None:

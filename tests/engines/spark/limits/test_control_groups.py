@@ -1,4 +1,4 @@
-"""Limits on the real control groups of this machine: they limit, change at once, and nothing is left behind."""
+"""Limits on the real control groups of this machine, v1 or v2: they hold, change at once, and leave nothing behind."""
 
 import os
 import subprocess
@@ -6,14 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from barograph.engines.spark.cluster.node_limit import ENTER, RunGroups, make_groups, remove_groups
 from barograph.engines.spark.limits.cluster_limits import ClusterLimits
-from barograph.engines.spark.limits.control_groups import GroupUsage, NodeLimits, node_group
-from barograph.engines.spark.limits.group_writes import ALL, NodeControlGroup, ThreadLimit
+from barograph.engines.spark.limits.control_groups import GroupUsage, NodeLimits, fence_of, node_group
+from barograph.engines.spark.limits.group_writes import ALL, NodeControlGroup, Quota, ThreadLimit
 from barograph.model import Instance
 
 A, B, C = (Instance("wc", "split", i) for i in range(3))
@@ -40,9 +41,6 @@ def groups() -> Iterator[RunGroups]:
     made = make_groups(f"shares-{os.getpid()}", ["node-1"])
     if isinstance(made, str):
         pytest.skip(made)
-    if made.version != 1:
-        remove_groups(made)
-        pytest.skip("v2 groups are tested in a virtual machine")
     try:
         made.fence("node-1", 0.3)
         yield made
@@ -106,15 +104,15 @@ def test_usage_follows_the_limit_and_a_change_takes_effect_at_once(groups: RunGr
         assert limits.hold({A: ThreadLimit(tid, 5.0)}) == ()
         small = more_throttled(limits, A, 15)
         assert limits.hold({A: ThreadLimit(tid, 20.0)}) == ()
-        assert (node.group(A) / "cpu.cfs_quota_us").read_text().strip() == "4000"
+        assert fence_of(replace(node, path=node.group(A))) == Quota(4_000, 20_000)
         if node.saves:
-            assert (node.group(A) / "cpu.cfs_burst_us").read_text().strip() == "4000"
+            assert (node.group(A) / node.savings).read_text().strip() == "4000"
         large = more_throttled(limits, A, 15)
         # 1 ms and 4 ms of each 20 ms; the kernel hands quota out in slices, hence the margins
         for found, quota_s in ((small, 0.001), (large, 0.004)):
             assert found.cpu_s is not None
             assert 0.4 * found.throttled * quota_s < found.cpu_s < 2.0 * (found.periods + 2) * quota_s
-        assert threads_in(node.group(A) / "tasks") == {tid}
+        assert threads_in(node.group(A) / node.threads) == {tid}
     assert not (node.path / ALL).exists()
 
 
@@ -132,7 +130,7 @@ def test_threads_beside_the_instances_are_not_starved(groups: RunGroups) -> None
         others = burner.used_s(other) - before
         instances = sum((u.cpu_s or 0.0) - start[i] for i, u in limits.usage().items())
         assert others > 0.2 * instances
-        assert threads_in(node.path / "tasks") >= {other, burner.process.pid}
+        assert threads_in(node.path / node.threads) >= {other, burner.process.pid}
 
 
 def test_threads_move_between_instances(groups: RunGroups) -> None:
@@ -141,15 +139,15 @@ def test_threads_move_between_instances(groups: RunGroups) -> None:
         one, two, three = burner.tids
         limits.hold({A: ThreadLimit(one, 10.0), B: ThreadLimit(two, 10.0)})
         limits.hold({A: ThreadLimit(two, 10.0), C: ThreadLimit(three, 10.0)})
-        assert threads_in(node.group(A) / "tasks") == {two}
-        assert threads_in(node.group(C) / "tasks") == {three}
+        assert threads_in(node.group(A) / node.threads) == {two}
+        assert threads_in(node.group(C) / node.threads) == {three}
         assert not node.group(B).exists()
-        assert one in threads_in(node.path / "tasks")
+        assert one in threads_in(node.path / node.threads)
         assert set(limits.usage()) == {A, C}
         # A thread that an instance started begins in its group; the next call moves it back.
-        (node.group(A) / "tasks").write_text(str(one))
+        (node.group(A) / node.threads).write_text(str(one))
         limits.hold({A: ThreadLimit(two, 10.0), C: ThreadLimit(three, 10.0)})
-        assert threads_in(node.group(A) / "tasks") == {two}
+        assert threads_in(node.group(A) / node.threads) == {two}
     assert not (node.path / ALL).exists()
 
 
@@ -187,7 +185,7 @@ def test_groups_left_by_a_crash_are_removed(groups: RunGroups) -> None:
         with NodeLimits(node) as limits:
             limits.hold({C: ThreadLimit(burner.tids[0], 10.0)})
             assert {p.name for p in (node.path / ALL).iterdir() if p.is_dir()} == {node.group(C).name}
-            assert burner.tids[1] in threads_in(node.path / "tasks")
+            assert burner.tids[1] in threads_in(node.path / node.threads)
         assert not (node.path / ALL).exists()
         NodeLimits(node).hold({A: ThreadLimit(burner.tids[0], 10.0)})
     # The process is dead and the groups were not released: the end of the run removes them, which the fixture checks.
@@ -201,7 +199,7 @@ def test_groups_are_removed_after_an_error(groups: RunGroups) -> None:
             raise ZeroDivisionError
         assert not (node.path / ALL).exists()
         assert node.accounts is None or not node.accounts.exists()
-        assert burner.tids[0] in threads_in(node.path / "tasks")
+        assert burner.tids[0] in threads_in(node.path / node.threads)
 
 
 def test_groups_that_cannot_be_written_are_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +225,7 @@ def test_a_cluster_limits_all_nodes_or_none(groups: RunGroups) -> None:
             f"{B}: there is no node 'node-9'",
         )
         assert set(limits.usage()) == {A}
-        assert threads_in(node.group(A) / "tasks") == {burner.tids[0]}
+        assert threads_in(node.group(A) / node.threads) == {burner.tids[0]}
         assert limits.hold({}) == ()
         assert not (node.path / ALL).exists(), "an instance that is not named has no limit any more"
     with Burner(groups, 1) as burner, ClusterLimits(groups, ["node-1", "node-2"], said.append) as limits:

@@ -1,4 +1,6 @@
-"""The list of writes for v2, on a real kernel with v2: in a small virtual machine, since few test machines have both.
+"""The list of writes for v2, on a real kernel with v2: in a small virtual machine, for test machines that have v1.
+
+Where the machine itself has v2, ``test_control_groups.py`` tests it natively.
 
 qemu (software emulation), a kernel and busybox come from Debian's packages, unpacked into a folder and not installed;
 the guest's Python is this one, only the modules it needs. Fetched once, 60 MB, and kept in the cache folder.

@@ -1,7 +1,6 @@
 """The stateful operator gets another number of instances under the same handle; every row is counted once."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,15 @@ import pytest
 from barograph.engines.spark.query.checkpoint import last_committed_epoch
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.model import Instance, Placement, Plan, Rescale, Slot
-from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
 pytestmark = pytest.mark.spark
 COUNT = "spark.sql.shuffle.partitions"
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[LocalCluster]:
-    with open_local_cluster() as opened:
-        yield opened
+def stage(shared_stage: LocalCluster) -> LocalCluster:
+    return shared_stage
 
 
 def counts(counting: RunningQuery) -> int:

@@ -24,7 +24,7 @@ class Bridge:
         self._session = spark._jsparkSession
         jvm = spark._jvm
         assert jvm is not None
-        self._bridge = jvm.org.apache.spark.barograph.Bridge
+        self._bridge = jvm.org.apache.spark.barograph.plugin.Bridge
         if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
 

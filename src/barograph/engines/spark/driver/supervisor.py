@@ -44,7 +44,8 @@ class Supervisor:
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
         self.engine = SparkEngine(spark, nodes) if engine is None else engine
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
-        self.node_release = NodeRelease(self.engine, run, str(spark.sparkContext.applicationId))
+        self.engine.application = str(spark.sparkContext.applicationId)
+        self.node_release = NodeRelease(self.engine, run, self.engine.application)
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self.frozen = False

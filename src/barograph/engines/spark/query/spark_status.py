@@ -66,7 +66,7 @@ def committed(spark: SparkSession, name: str) -> Committed:
     assert jvm is not None
     epochs, due, read, output = (
         [int(n) for n in line.split(",") if n]
-        for line in jvm.org.apache.spark.barograph.TimedSink.told(name).split("\n")
+        for line in jvm.org.apache.spark.barograph.source.TimedSink.told(name).split("\n")
     )
     return Committed(epochs[0], {"due": _histogram(due), "read": _histogram(read)}, _pairs(output))
 

@@ -1,0 +1,108 @@
+"""A history whose disk is full loses nothing as long as memory lasts, and marks what it lost after that."""
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.history.test_history import decided, recorder
+from tests.small_disk import fill, small_disk
+
+from barograph.history import entries, gaps
+from barograph.history.files import put
+from barograph.model import BadInput
+
+PUT = "barograph.history.write.put"
+
+
+def full(*_: Any) -> int:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_entries_of_a_full_disk_are_written_when_there_is_room_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        history = recorder(disk / "history")
+        written = [history.record(cycle) for cycle in decided(2)]
+        filler = fill(disk)
+        written += [history.record(cycle) for cycle in decided(3)]
+        assert list(entries(disk / "history")) == written[:2]
+        assert not list((disk / "history").glob(".cycle*")), "no half file is left"
+        filler.unlink()
+        written += [history.record(cycle) for cycle in decided(1)]
+        assert list(entries(disk / "history")) == written
+        assert [e.number for e in written] == [1, 2, 3, 4, 5, 6]
+        assert gaps(disk / "history") == []
+        history.close()
+    assert [r.message for r in caplog.records if r.levelname == "WARNING"] == [
+        f"the history {disk / 'history'} cannot be written: No space left on device; entries are kept in memory until "
+        "it can be, the newest if there are too many"
+    ]
+
+
+def test_a_controller_can_start_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        filler = fill(disk)
+        (disk / "history").mkdir()
+        first = recorder(disk / "history")
+        first.record(decided(1)[0])
+        filler.unlink()
+        first.record(decided(2)[1])
+        first.close()
+        fill(disk)
+        second = recorder(disk / "history")  # the entry that says how long it was down has no room
+        second.record(decided(3)[2])
+        assert [e.number for e in entries(disk / "history")] == [1, 2]
+        filler.unlink()
+        second.record(decided(4)[3])
+        assert [(e.number, e.gap is not None) for e in entries(disk / "history")] == [
+            (1, False), (2, False), (3, True), (4, False), (5, False),
+        ]  # fmt: skip
+        second.close()
+
+
+def test_what_memory_cannot_hold_is_dropped_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = recorder(tmp_path, held_mb=1e-9)  # the newest entry only
+    history.record(decided(1)[0])
+    monkeypatch.setattr(PUT, full)
+    lost = [history.record(cycle) for cycle in decided(4)]
+    monkeypatch.setattr(PUT, put)
+    last = history.record(decided(5)[4])
+    found = list(entries(tmp_path))
+    assert [e.number for e in found] == [1, 5, 6] and found[-1] == last
+    assert found[1].gap is not None and found[1].cycle is None
+    assert found[1].gap.why == "entries 2 to 5 could not be written and were dropped"
+    assert found[1].gap.seconds == pytest.approx((last.wall_ms - lost[0].wall_ms) / 1000)
+    assert gaps(tmp_path) == []
+    (tmp_path / "cycle-0000000005.parquet").unlink()
+    assert gaps(tmp_path)[0] == "entries 2 to 5 are missing", "without the mark they are a fault"
+
+
+def test_files_that_cannot_be_merged_are_merged_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = recorder(tmp_path, together=3)
+    written = [history.record(cycle) for cycle in decided(2)]
+    monkeypatch.setattr(PUT, lambda table, path: full() if "cycles-" in path.name else put(table, path))
+    written += [history.record(cycle) for cycle in decided(2)]
+    assert list(entries(tmp_path)) == written
+    monkeypatch.setattr(PUT, put)
+    written.append(history.record(decided(1)[0]))
+    assert list(entries(tmp_path)) == written
+    assert [p.name for p in tmp_path.glob("cycle*")] == ["cycles-0000000001-0000000005.parquet"]
+
+
+def test_numbers_go_on_after_a_last_file_that_cannot_be_read(tmp_path: Path) -> None:
+    history = recorder(tmp_path)
+    for cycle in decided(3):
+        history.record(cycle)
+    history.close()
+    (tmp_path / "cycle-0000000003.parquet").write_bytes(b"half a file")
+    again = recorder(tmp_path)
+    assert again.record(decided(1)[0]).number > 3
+
+
+def test_a_folder_that_can_never_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot be written"):
+        recorder(tmp_path / "file" / "history")
