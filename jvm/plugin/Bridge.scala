@@ -210,8 +210,14 @@ object Bridge {
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
     Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
 
-  /** Wait until a topology that was cut and held is between two epochs; false if it died, or on timeout. */
+  /**
+   * Wait until a topology that was cut and held is between two epochs; false if it died, or on timeout, and then it is
+   * not held any more.
+   */
   def awaitHeld(topology: String, timeoutMs: Long): Boolean = Ledger.awaitHeld(topology, timeoutMs)
+
+  /** A topology that was to be held, or is held, goes on. */
+  def releaseHold(topology: String): Unit = Ledger.release(topology)
 
   /**
    * Prepare executors for instances that move to them, [[instance, executor], ...] as JSON. Returns whether it was done

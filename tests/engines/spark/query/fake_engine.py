@@ -51,6 +51,7 @@ class FakeEngine:
     restartable: set[str] = field(default_factory=set)
     held: Callable[[], bool] = lambda: True
     runs: list[FakeRun] = field(default_factory=list)
+    let_go: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.telemetry = SimpleNamespace(present=lambda _topology: self.present())
@@ -91,6 +92,9 @@ class FakeEngine:
 
     def hold(self, _topology: str) -> bool:
         return self.held()
+
+    def release_hold(self, topology: str) -> None:
+        self.let_go.append(topology)
 
     def await_end(self, query: FakeRun, timeout_s: float) -> QueryRunEnd | None:
         query.ended.wait(min(timeout_s, 0.01))

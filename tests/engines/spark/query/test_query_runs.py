@@ -195,6 +195,25 @@ def test_an_epoch_that_does_not_end_is_said_and_the_query_runs_on() -> None:
     query.stop()
 
 
+def test_a_query_that_is_held_and_cannot_be_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would stand still for as long as it is held."""
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    with monkeypatch.context() as patch:
+
+        def fail() -> None:
+            raise JavaError("java.util.concurrent.TimeoutException: the query does not stop")
+
+        patch.setattr(engine.runs[0], "stop", fail)
+        with pytest.raises(JavaError):
+            query.repartition(None)
+    assert engine.let_go == ["counting"]
+    assert query.repartition(None) == ""
+    assert engine.let_go == ["counting"], "a query that was stopped is not held any more"
+    query.stop()
+
+
 def test_work_between_two_runs_that_fails_is_a_problem_and_no_end() -> None:
     engine = FakeEngine()
     query = supervised(engine)

@@ -78,8 +78,13 @@ class Bridge:
         return read_end(str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000))))
 
     def await_held(self, topology: str, timeout_s: float) -> bool:
-        """Whether a topology that was cut and held is between two epochs in time; False also if it died."""
+        """Whether a topology that was cut and held is between two epochs in time; False also if it died. If False, it
+        is not held any more."""
         return bool(self._bridge.awaitHeld(topology, int(timeout_s * 1000)))
+
+    def release_hold(self, topology: str) -> None:
+        """A topology that was to be held, or is held, goes on."""
+        self._bridge.releaseHold(topology)
 
     def warm(self, topology: str, moves: Iterable[tuple[int, str]], timeout_s: float) -> bool:
         """Prepare executors for instances (by index) that move to them. Returns whether that was done in time."""

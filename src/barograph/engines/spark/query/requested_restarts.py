@@ -20,6 +20,8 @@ class HoldsQueries(Protocol):
 
     def hold(self, topology: str) -> bool: ...
 
+    def release_hold(self, topology: str) -> None: ...
+
     def await_end(self, query: Any, timeout_s: float) -> QueryRunEnd | None: ...
 
 
@@ -65,12 +67,16 @@ class RequestedRestarts:
         try:
             if not self._engine.hold(runs.topology):
                 return "its epoch did not end in time"
-            with runs.lock:
-                if runs.stopping.is_set() or runs.run_id != before:
-                    return f"it ended meanwhile: {runs.doing}"
-                runs.query.stop()
-            request.done.wait()
-            return request.problem
+            try:
+                with runs.lock:
+                    if runs.stopping.is_set() or runs.run_id != before:
+                        return f"it ended meanwhile: {runs.doing}"
+                    runs.query.stop()
+                request.done.wait()
+                return request.problem
+            finally:
+                if not request.done.is_set():  # it was not stopped, and would stand still until the hold is over
+                    self._engine.release_hold(runs.topology)
         finally:
             self.present = None
 
