@@ -100,7 +100,7 @@ def change(stage: LocalCluster, event: RunningQuery, on: bool) -> dict[str, obje
     manager = priorities_of(stage.supervisor).manager
     assert stage.supervisor.endpoint is not None
     remote = RemoteEngine(stage.supervisor.endpoint.path)
-    asked_s = time.time()
+    asked_s = time.monotonic()  # the clock of the priority manager
     remote.ask("priority", {"do": "trigger", "topology": EVENT, "on": on})
     remote.close()
     deadline = time.monotonic() + LONGEST_S

@@ -157,6 +157,21 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     assert nothing.history == []
 
 
+class Mute(Timed):
+    """Applies plans, but its answer does not arrive."""
+
+    def apply(self, plan: Plan) -> Outcome:
+        super().apply(plan)
+        raise TimeoutError("no answer")
+
+
+def test_a_plan_whose_outcome_never_came_counts_as_a_change() -> None:
+    loop = Loop(Mute(), settings(quiet=AT_ONCE))
+    cycle = loop.turn()
+    assert cycle.outcome is not None and [r.code for r in cycle.outcome.refused] == [RefusalCode.NO_ANSWER]
+    assert [(a.at_s, a.topology) for a in loop.acts] == [(5.0, "t")], "it may have been applied"
+
+
 class Application(Timed):
     """The engine of one driver: its name is in every snapshot, and its clock is ahead of the other's."""
 

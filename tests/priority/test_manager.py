@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.small_disk import fill, small_disk
 
 from barograph.cli.main import main
 from barograph.engines.spark.driver.endpoint import Endpoint
@@ -116,6 +117,88 @@ def test_a_new_manager_continues_where_the_last_one_died(tmp_path: Path) -> None
         again.turn()
     assert water.did[2:] == ["reschedule", "resume a"]
     assert manager(tmp_path / "p.json", water).levels() == {"a": 1, "b": 3}
+
+
+class Times:
+    """A wall clock and a clock that never goes back; both advance by ``sleep``."""
+
+    def __init__(self) -> None:
+        self.wall_s, self.mono_s = 1_000_000.0, 50.0
+
+    def sleep(self, seconds: float) -> None:
+        self.wall_s += seconds
+        self.mono_s += seconds
+
+    def manager(self, path: Path, water: Water) -> PriorityManager:
+        found = PriorityManager(path, water, clock=lambda: self.mono_s, wall=lambda: self.wall_s)
+        found.know({"a": 2, "b": 3})
+        return found
+
+
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_changes_no_wait(tmp_path: Path, jump_s: float) -> None:
+    times, water = Times(), Water(in_flight=1000)  # it does not drain
+    found = times.manager(tmp_path / "p.json", water)
+    found.trigger("a", True)
+    times.wall_s += jump_s
+    times.sleep(9.0)
+    found.turn()
+    assert water.paused == {"a"}
+    times.sleep(2.0)
+    found.turn()
+    assert water.paused == set(), "it is resumed after 10 s, by whatever clock"
+    assert found.levels() == {"a": 2, "b": 3}
+
+
+def test_what_is_stored_is_wall_time_and_holds_after_a_restart(tmp_path: Path) -> None:
+    times, water = Times(), Water()
+    first = times.manager(tmp_path / "p.json", water)
+    first.trigger("a", True, by="its rate")
+    stored = json.loads((tmp_path / "p.json").read_text())["standings"]["a"]
+    assert stored["on_s"] == stored["since_s"] == 1_000_000.0
+    for _ in range(5):
+        first.turn()
+    times.sleep(20.0)
+    times.mono_s = 1.0  # the machine was booted again
+    second = times.manager(tmp_path / "p.json", water)
+    second.trigger("a", False, by="its rate")
+    assert second.state.of("a").on, "it stays on for 30 s"
+    times.sleep(11.0)
+    second.trigger("a", False, by="its rate")
+    assert not second.state.of("a").on, "20 s before the restart count"
+
+
+def test_a_clock_that_was_set_back_while_no_driver_ran_extends_no_wait(tmp_path: Path) -> None:
+    times, water = Times(), Water()
+    first = times.manager(tmp_path / "p.json", water)
+    first.trigger("a", True, by="its rate")
+    for _ in range(5):
+        first.turn()
+    times.wall_s -= 3600.0
+    second = times.manager(tmp_path / "p.json", water)
+    times.sleep(31.0)
+    second.trigger("a", False, by="its rate")
+    assert not second.state.of("a").on
+
+
+def test_on_a_full_disk_a_change_is_completed_and_a_new_one_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    water = Water()
+    with small_disk(tmp_path / "disk") as disk:
+        found = manager(disk / "p.json", water)
+        found.trigger("a", True)
+        filler = fill(disk)
+        with pytest.raises(BadInput, match=r"cannot be saved in .*: No space left on device; make room and ask again"):
+            found.set_level("b", 4)
+        for _ in range(5):
+            found.turn()
+        assert water.did == ["pause a", "reschedule", "resume a"] and water.paused == set()
+        assert found.levels() == {"a": 1, "b": 3}
+        filler.unlink()
+        found.turn()
+        assert manager(disk / "p.json", Water()).levels() == {"a": 1, "b": 3}, "saved as soon as there is room"
+    assert any("priorities are not saved" in message for message in caplog.messages)
 
 
 @pytest.fixture

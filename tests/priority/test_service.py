@@ -95,6 +95,18 @@ def test_the_next_driver_goes_on_with_what_was_stored(tmp_path: Path) -> None:
         assert found.manager.levels() == {"a": 1, "b": 3}, "its queries have not started yet"
 
 
+def test_two_drivers_of_one_name_keep_their_own_priorities(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with priorities(tmp_path, Engine(), Clock(), Water()) as first:
+        with priorities(tmp_path, Engine(), Clock(), Water()) as second:
+            first.verb({"do": "set", "topology": "a", "level": 5})
+            second.verb({"do": "set", "topology": "a", "level": 7})
+            wait_until(lambda: first.manager.levels()["a"] == 5 and second.manager.levels()["a"] == 7)
+        assert ["another driver is called 'my app: 1' too" in m for m in caplog.messages] == [True]
+    with priorities(tmp_path, Engine(), Clock(), Water()) as again:
+        assert again.manager.levels()["a"] == 5
+    assert sorted(p.name for p in tmp_path.glob("*.json")) == ["priorities-my-app-1-2.json", "priorities-my-app-1.json"]
+
+
 def test_errors_are_reported_and_the_step_is_tried_again(tmp_path: Path) -> None:
     water = Broken()
     with priorities(tmp_path, Engine(), Clock(), water) as found:

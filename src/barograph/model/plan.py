@@ -28,6 +28,7 @@ class RefusalCode(StrEnum):
 
     STALE = "stale"  # the cluster has changed since the plan was made
     FROZEN = "frozen"  # the driver is frozen
+    BUSY = "busy"  # the driver is still applying an earlier plan
     NO_ANSWER = "no-answer"  # the driver did not answer; the plan may have been applied
     ENGINE_FAILED = "engine-failed"  # the engine tried and failed
     NO_SUCH_TOPOLOGY = "no-such-topology"

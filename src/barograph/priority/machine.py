@@ -5,7 +5,8 @@ A trigger turns on or off -> the topology's sources pause -> it is drained, no r
 O, the overhead, is the time from trigger to resumed. Not in the thesis: a trigger that turned on stays on for some
 time unless its user turns it off, and no topology stays without a node for ever.
 
-Times are wall-clock seconds, so that a stored state is still valid after a restart.
+Times are seconds of a clock that never goes back; a stored state has them as wall-clock times (``clocks``), so that it
+is still valid after a restart.
 """
 
 from collections.abc import Iterable, Mapping

@@ -3,17 +3,22 @@
 All decisions are the state machine's; the engine implements pausing and draining (``PriorityHooks``).
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from barograph.logs import OnceOnly
 from barograph.model import BadInput
 from barograph.model.checks import require
 from barograph.priority import machine
+from barograph.priority.clocks import not_ahead, shifted
 from barograph.priority.machine import InstructionKind, PriorityLimits, PriorityPhase, PriorityState, Transition
 from barograph.priority.store import load, save
+
+log = logging.getLogger(__name__)
 
 _REMEMBERED = 100
 STATIC = "the present policy uses only the levels that users set"
@@ -46,23 +51,30 @@ class PriorityHooks(Protocol):
 
 
 class PriorityManager:
-    """One for each application. A new state is saved before its instructions are carried out."""
+    """One for each application. A new state is saved before its instructions are carried out.
+
+    clock: never goes back, so that no wait becomes longer when the wall clock is set. wall: of what is saved.
+    """
 
     def __init__(
         self,
         path: Path,
         hooks: PriorityHooks,
         limits: PriorityLimits | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
-        self._path, self._hooks, self._clock = path, hooks, clock
+        self._path, self._hooks, self._clock, self._wall = path, hooks, clock, wall
         self._limits = limits or PriorityLimits()
         self._lock = threading.RLock()
         self.told: list[str] = []
         self.passed: list[tuple[float, str, PriorityPhase]] = []
         """When which topology came into which phase, the latest ones."""
-        self._state = load(path)
-        self._take(machine.recovered(self._state, clock()))
+        self._saved = True
+        self._warnings = OnceOnly(log)
+        stored, now_s = load(path), clock()
+        self._state = not_ahead(shifted(stored, now_s - wall()), now_s, self._limits)
+        self._take(machine.recovered(self._state, now_s))
 
     @property
     def state(self) -> PriorityState:
@@ -76,7 +88,7 @@ class PriorityManager:
 
     def set_level(self, topology: str, level: int) -> None:
         with self._lock:
-            self._take(machine.set_level(self._state, topology, level, self._clock()))
+            self._begin(machine.set_level(self._state, topology, level, self._clock()))
 
     def trigger(self, topology: str, on: bool, level: int = 1, by: str = machine.USER) -> None:
         """Under a policy of static levels turning on only leaves a message. Turning off always works."""
@@ -85,7 +97,7 @@ class PriorityManager:
                 self._state.of(topology)  # an unknown topology is refused all the same
                 self._take(Transition(self._state, told=(f"{topology}: trigger on by {by} changes nothing: {STATIC}",)))
                 return
-            self._take(machine.trigger(self._state, topology, on, self._clock(), self._limits, level, by))
+            self._begin(machine.trigger(self._state, topology, on, self._clock(), self._limits, level, by))
 
     def turn(self, starved: Iterable[str] = ()) -> None:
         """Check how far each topology is and take the next step. Called often; it writes only what has changed."""
@@ -125,9 +137,26 @@ class PriorityManager:
                 for name, s in self._state.standings.items()
             ]
 
-    def _take(self, step: Transition) -> None:
+    def _begin(self, step: Transition) -> None:
+        """What was asked for is refused if it cannot be saved, since a restart would forget it."""
         if step.state != self._state:
-            save(self._path, step.state)
+            try:
+                self._save(step.state)
+            except OSError as error:
+                where = f"the priorities cannot be saved in {str(self._path)!r}"
+                raise BadInput(f"{where}: {error.strerror or error}; make room and ask again") from None
+        self._take(step)
+
+    def _take(self, step: Transition) -> None:
+        if step.state != self._state or not self._saved:
+            try:
+                self._save(step.state)
+                self._warnings.over("save")
+            except OSError as error:
+                # A change that is under way is completed all the same: sources are paused meanwhile.
+                self._saved = False
+                self._warnings.warn("save", f"priorities are not saved: {error}; the next step saves them too")
+        if step.state != self._state:
             before, self._state = self._state, step.state
             self._note(before)
         self.told = [*self.told, *step.told][-_REMEMBERED:]
@@ -137,6 +166,10 @@ class PriorityManager:
             elif instruction.kind is InstructionKind.RESUME:
                 self._hooks.resume(instruction.topology)
             # Rescheduling is asked for in every turn until it is done.
+
+    def _save(self, state: PriorityState) -> None:
+        save(self._path, shifted(state, self._wall() - self._clock()))
+        self._saved = True
 
     def _is_in(self, topology: str, phase: PriorityPhase) -> bool:
         return self._state.of(topology).phase is phase

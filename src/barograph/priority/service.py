@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from py4j.protocol import Py4JError
 
@@ -23,6 +23,7 @@ from barograph.logs import OnceOnly
 from barograph.model import BadInput, Snapshot
 from barograph.priority.machine import PriorityLimits, PriorityPhase
 from barograph.priority.manager import PriorityHooks, PriorityManager
+from barograph.priority.store import claim
 from barograph.priority.triggers import RateTrigger
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,10 @@ class PriorityService:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
-        self.manager = PriorityManager(path or path_of(supervisor), hooks or SparkPriorityHooks(supervisor), limits)
+        self._claim: IO[bytes] | None = None
+        if path is None:
+            path, self._claim = _claimed(supervisor)
+        self.manager = PriorityManager(path, hooks or SparkPriorityHooks(supervisor), limits)
         self._seen_s = dict.fromkeys(self.manager.levels(), clock())
         self._triggers: dict[str, RateTrigger] = {}
         self._samples: dict[str, deque[tuple[float, float]]] = {}
@@ -68,6 +72,8 @@ class PriorityService:
         self._closed.set()
         self._wake.set()
         self._thread.join()
+        if self._claim is not None:
+            self._claim.close()
 
     @property
     def verbs(self) -> dict[str, Verb]:
@@ -153,9 +159,16 @@ class PriorityService:
                 self.manager.trigger(name, wish, by=f"its rate of {rate:.0f} rows/s")
 
 
-def path_of(supervisor: Supervisor) -> Path:
+def _claimed(supervisor: Supervisor) -> tuple[Path, IO[bytes]]:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", supervisor.app or "application")
-    return supervisor.folder() / f"priorities-{name}.json"
+    path, lock = claim(supervisor.folder(), name)
+    if path.stem != f"priorities-{name}":
+        log.warning(
+            "another driver is called %r too; this one keeps its priorities in %s: give each application a name of its "
+            "own, so that each finds its priorities again",
+            supervisor.app, path,
+        )  # fmt: skip
+    return path, lock
 
 
 _served: dict[int, PriorityService] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barograph.model import Cycle, Placement, Plan, ReasonCode, Snapshot
+from barograph.model import Cycle, Placement, Plan, ReasonCode, RefusalCode, Snapshot
 
 HOUR_S = 3600.0
 
@@ -30,8 +30,12 @@ class Act:
 
 
 def acts_of(cycle: Cycle) -> tuple[Act, ...]:
-    """What a cycle did; nothing where its plan was refused or not applied."""
-    if cycle.outcome is None or not cycle.outcome.ok:
+    """What a cycle did; nothing where its plan was refused or not applied.
+
+    A plan whose outcome never came may have been applied, so it counts.
+    """
+    outcome = cycle.outcome
+    if outcome is None or not (outcome.ok or any(r.code is RefusalCode.NO_ANSWER for r in outcome.refused)):
         return ()
     now, plan = cycle.snapshot, cycle.plan
     undone = {r.about for r in plan.reasons if r.code is ReasonCode.ROLLED_BACK}

@@ -138,6 +138,15 @@ def test_a_request_is_carried_out_completely_although_its_client_is_gone(served:
     assert RemoteEngine(served.path).observe() == SNAPSHOT
 
 
+def test_a_request_that_outlasts_its_client_is_said_so(served: Endpoint, world: World) -> None:
+    world.hold.clear()
+    engine = RemoteEngine(served.path)
+    with pytest.raises(Closed, match=r"has not answered 'apply' within 0\.1 s, and may still carry it out"):
+        engine.ask("apply", to_json(Plan(cuts=("t",))), 0.1)
+    world.hold.set()
+    assert engine.observe() == SNAPSHOT, "the late answer is not taken for another one"
+
+
 def test_no_more_clients_than_allowed(served: Endpoint) -> None:
     many = [raw(served) for _ in range(endpoint_module.MOST_CLIENTS)]
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from barograph.engines.spark.driver.framing import Closed, address_of, receive, send
+from barograph.engines.spark.driver.framing import Closed, TimedOut, address_of, receive, send
 from barograph.engines.spark.folders import state_folder
 from barograph.logs import OnceOnly
 from barograph.model import BadInput, Outcome, Plan, Snapshot
@@ -58,6 +58,10 @@ class RemoteEngine:
                 connection = self._connection or self._connect()
                 send(connection, {"verb": verb, "body": body}, timeout_s)
                 answer = receive(connection, timeout_s, timeout_s)
+            except TimedOut as error:
+                self._drop()
+                late = f"the driver has not answered {verb!r} within {timeout_s:g} s, and may still carry it out"
+                raise TimedOut(late) from error
             except BaseException:
                 self._drop()  # a connection cannot be used after half a message
                 raise

@@ -24,6 +24,10 @@ class Closed(ConnectionError):  # noqa: N818  # named like what happened
     """The other side is gone, or did not answer in time."""
 
 
+class TimedOut(Closed):
+    """The other side did not send the message in time."""
+
+
 def send(connection: socket.socket, message: object, within_s: float) -> None:
     """Send one message as a whole within this time. Raises BadInput for a value that cannot be a message."""
     try:
@@ -62,11 +66,13 @@ def _exactly(connection: socket.socket, count: int, deadline_s: float) -> bytes:
     while missing:
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
-            raise Closed("no message came: timed out")
+            raise TimedOut("no message came in time")
         connection.settimeout(left_s)
         try:
             piece = connection.recv(min(missing, 1 << 20))
-        except OSError as error:  # also a timeout
+        except TimeoutError as error:
+            raise TimedOut("no message came in time") from error
+        except OSError as error:
             raise Closed(f"no message came: {error}") from error
         if not piece:
             raise Closed("the other side has closed the connection")

@@ -18,6 +18,7 @@ from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
+from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.folders import state_folder
@@ -48,6 +49,7 @@ class Supervisor:
         self.node_release = NodeRelease(self.engine, run, self.engine.application)
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
+        self._one_plan = OnePlan(lambda plan: apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S))
         self.frozen = False
         self.change_signal = ChangeSignal()
         self.steered_s: float | None = None
@@ -88,7 +90,7 @@ class Supervisor:
         if self.frozen:
             why = "the driver is frozen: nothing changes until it is thawed"
             return Outcome(refused=(Refusal("the plan", RefusalCode.FROZEN, why),))
-        return apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S)
+        return self._one_plan(plan)
 
     def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> list[str]:
         """Release idle nodes and fetch others. Returns what became of each, one sentence each."""
