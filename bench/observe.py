@@ -2,7 +2,7 @@
 
 One executor reports the instances as if ten executors ran them (``CrowdedTopology.scala``). Another process looks
 through the driver's endpoint, as a controller does. Windows in which it looks alternate with windows in which it does
-not; the difference is what looking costs. CPU is user and system time from /proc. BENCH_PAIRS (4) and BENCH_WINDOW_S
+not; the difference of the medians is what looking costs. CPU is user and system time from /proc. BENCH_PAIRS (4) and BENCH_WINDOW_S
 (12) say how many pairs of windows, and how long each is. JSON: ``instances``; ``looks``; ``python_ms`` and ``jvm_ms``
 for each look; ``python_pct`` and ``jvm_pct`` of a core while it looks and ``..._without``. Bars: each look costs
 Python and the JVM at most 15 ms each.
@@ -48,7 +48,7 @@ def main() -> int:
     result: dict[str, object] = {"instances": sum(PARALLELISM), "looks": looks}
     bars = []
     for i, name in enumerate(("python", "jvm")):
-        with_pct, without_pct = (statistics.mean(w[i] for w in found[looking]) for looking in (True, False))
+        with_pct, without_pct = (statistics.median(w[i] for w in found[looking]) for looking in (True, False))
         ms = 10.0 * (with_pct - without_pct) * CYCLE_S
         result |= {f"{name}_ms": round(ms, 2), f"{name}_pct": round(with_pct, 2)}
         result |= {f"{name}_pct_without": round(without_pct, 2)}
