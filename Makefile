@@ -2,13 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-JAR := src/barograph/engines/spark/jars/barograph-plugin.jar
+JARS := src/barograph/engines/spark/jars
 TESTING_JAR := build/barograph-testing.jar
 ONLY ?=
 
 .PHONY: demo test test-fast test-all check docs bench setup clean
 
-setup: $(VENV)/.ready $(JAR) $(TESTING_JAR) $(VENV)/.prepared
+setup: $(VENV)/.ready $(TESTING_JAR) $(VENV)/.prepared
 
 # --no-build-isolation: the build needs pyspark, which is 450 MB; once is enough.
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py
@@ -17,13 +17,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt setup.py
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[java,charts,docs,dev]'
 	touch $@
 
-# Installing has compiled it already; it is made again only when a source is newer.
-$(JAR): $(filter-out jvm/testing/%, $(wildcard jvm/*/*.scala)) jvm/compile.py | $(VENV)/.ready
-	$(BIN)/python jvm/compile.py --strict $@
-
-# What tests and benches call in a running Spark. The wheel does not carry it.
-$(TESTING_JAR): $(JAR) $(wildcard jvm/testing/*.scala)
-	$(BIN)/python jvm/compile.py --strict $(JAR)
+# The plug-in, the workloads, and what tests and benches call in a running Spark, which the wheel does not carry. The
+# script compiles what is older than its sources. Touched, because it may have had nothing to do for this one.
+$(TESTING_JAR): $(wildcard jvm/*/*.scala) jvm/compile.py | $(VENV)/.ready
+	$(BIN)/python jvm/compile.py --strict
+	touch $@
 
 # A class archive halves the start of Spark's daemons; a Java that cannot make one works without.
 $(VENV)/.prepared: $(VENV)/.ready
@@ -57,4 +55,4 @@ bench: setup
 	$(BIN)/python -m bench $(ONLY)
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info $(JAR)
+	rm -rf $(VENV) build dist src/*.egg-info $(JARS)

@@ -1,4 +1,4 @@
-"""Compiles the Scala plug-in while the package is built, so that the wheel carries it."""
+"""Compiles the jars in Scala while the package is built, so that the wheel carries them."""
 
 import runpy
 from pathlib import Path
@@ -7,15 +7,13 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
-JAR = Path("barograph/engines/spark/jars/barograph-plugin.jar")
 
 
-class BuildWithPlugin(build_py):
+class BuildWithJars(build_py):
     def run(self) -> None:
-        compile_plugin = runpy.run_path(str(HERE / "jvm" / "compile.py"))["compile_plugin"]
-        # In place first: package data is collected from the source tree, also for an editable install.
-        compile_plugin(HERE / "src" / JAR)
+        # In place: package data is collected from the source tree, also for an editable install.
+        runpy.run_path(str(HERE / "jvm" / "compile.py"))["compile_shipped"]()
         super().run()
 
 
-setup(cmdclass={"build_py": BuildWithPlugin})
+setup(cmdclass={"build_py": BuildWithJars})

@@ -26,7 +26,7 @@ from pyspark.sql.functions import expr
 
 from barograph.engines.spark.cluster.embedded import start_cluster
 from barograph.engines.spark.cluster.settings import ClusterSettings
-from barograph.engines.spark.conf import plugin_jar, plugin_settings, real_time_settings, tuned_settings
+from barograph.engines.spark.conf import plugin_settings, real_time_settings, tuned_settings, workloads_settings
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.session import await_executors, open_session, real_time
@@ -142,14 +142,12 @@ def answer(child: "subprocess.Popen[str]") -> Result:
 
 def serve(variant: str, conf: Path) -> None:
     """Answer measurement requests until stdin is closed."""
-    jar = str(plugin_jar())  # also without the plug-in: the jar contains the source
     plain = {
-        **real_time_settings(), **tuned_settings(), "spark.driver.extraClassPath": jar,
-        "spark.executor.extraClassPath": jar, "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        **real_time_settings(), **tuned_settings(), "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",  # the sink that throws rows away is not on the list
     }  # fmt: skip
     settings = plugin_settings() if variant == "ours" else plain
-    spark = open_session(f"bench overhead {variant}", settings, json.loads(conf.read_text()))
+    spark = open_session(f"bench overhead {variant}", settings, workloads_settings(), json.loads(conf.read_text()))
     await_executors(spark, 1)
     engine = SparkEngine(spark, {}) if variant == "ours" else None
     print(json.dumps({"ready": 1}), flush=True)

@@ -3,14 +3,13 @@
 import json
 import sys
 import time
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from barograph.engines.spark.conf import workloads_settings
 from barograph.model import Load
 from barograph.workloads.replay import FORMAT, Replay
 
-JAR = Path(__file__).parents[1] / "src/barograph/engines/spark/jars/barograph-plugin.jar"
 BAR_LINES_PER_S = 500_000
 SHAPES = ("constant 50000", "ramp 0s=1000 100s=99000", "random 1..25 x4000 every 1s seed=1")
 SECONDS = 100
@@ -19,7 +18,7 @@ SECONDS = 100
 def main() -> int:
     spark = (
         SparkSession.builder.master("local[1]")
-        .config("spark.driver.extraClassPath", str(JAR))
+        .config("spark.driver.extraClassPath", workloads_settings()["spark.driver.extraClassPath"])
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

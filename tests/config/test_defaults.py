@@ -10,7 +10,7 @@ from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import tuned_settings
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.steering.steering import Steering
@@ -26,6 +26,7 @@ EXPECTED: dict[type, dict[str, object]] = {
     Upkeep: {"spare": 1, "fill_pct": 85.0, "fetch_s": 15.0},
     RestartLimits: {
         "same_failures": 3, "in_a_row": 10, "first_wait_s": 0.25, "longest_wait_s": 15.0, "patience_s": 120.0,
+        "keep_trying_s": 600.0, "within_s": 3600.0,
     },
     QueryOptions: {
         "level": 2, "desired_nodes": None, "minimum_nodes": None, "workers": None, "isolate_nodes": 0,

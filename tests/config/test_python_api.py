@@ -8,7 +8,7 @@ import pytest
 
 import barograph
 from barograph.engines.spark.driver import application
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput
 

@@ -11,7 +11,7 @@ from barograph.control.guards import Guards
 from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.spark.cluster.settings import ClusterSettings
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 
 

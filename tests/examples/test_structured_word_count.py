@@ -32,7 +32,7 @@ def test_it_runs_and_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    main(["conf"])
+    main(["conf", "--workloads"])
     settings = capsys.readouterr().out.split()
     submit = [str(pyspark_home() / "bin" / "spark-submit"), "--master", "local[8]", *settings]
     submit += ["--conf", "spark.sql.shuffle.partitions=2", str(EXAMPLE), str(tmp_path / "checkpoint")]

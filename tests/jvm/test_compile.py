@@ -2,10 +2,14 @@
 
 import os
 import runpy
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from barograph.cli.main import main
+from barograph.engines.spark.conf import PLUGIN_JAR, WORKLOADS_JAR, plugin_settings
 
 ROOT = Path(__file__).parents[2]
 LATER = 4e9  # a date after that of the compile script
@@ -22,10 +26,34 @@ def dated(file: Path, date: float) -> Path:
     return file
 
 
-def test_the_plugin_has_neither_its_tests_nor_what_only_tests_call(compiling: dict[str, Any]) -> None:
+def test_the_plugin_has_neither_its_tests_nor_workloads(compiling: dict[str, Any]) -> None:
     sources = {str(file.relative_to(ROOT / "jvm")) for file in compiling["plugin_sources"]()}
     assert "plugin/BarographPlugin.scala" in sources
-    assert not [name for name in sources if name.startswith(("tests/", "testing/"))]
+    assert not [name for name in sources if name.startswith(("tests/", "testing/", "source/"))]
+
+
+def classes(jar: Path) -> set[str]:
+    with zipfile.ZipFile(jar) as opened:
+        return {name.removeprefix("org/apache/spark/barograph/").removesuffix(".class") for name in opened.namelist()}
+
+
+def test_every_class_is_in_one_jar() -> None:
+    if not (PLUGIN_JAR.exists() and WORKLOADS_JAR.exists()):
+        pytest.skip("the jars are not built")
+    plugin, workloads = classes(PLUGIN_JAR), classes(WORKLOADS_JAR)
+    assert {"BarographPlugin", "BarographExtensions", "MeteredShuffleManager", "plugin/Bridge"} <= plugin
+    assert {"ReplaySource", "source/TimedSink", "source/BusyWork"} <= workloads
+    assert not plugin & workloads
+
+
+def test_spark_settings_name_the_workloads_jar_only_for_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    if not (PLUGIN_JAR.exists() and WORKLOADS_JAR.exists()):
+        pytest.skip("the jars are not built")
+    assert WORKLOADS_JAR.name not in str(plugin_settings())
+    assert main(["conf"]) == 0
+    assert WORKLOADS_JAR.name not in capsys.readouterr().out
+    assert main(["conf", "--workloads"]) == 0
+    assert WORKLOADS_JAR.name in capsys.readouterr().out
 
 
 def test_the_wheel_does_not_carry_what_only_tests_call(compiling: dict[str, Any]) -> None:

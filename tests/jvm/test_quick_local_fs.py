@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.session import open_session
+from barograph.testing.local_cluster import with_testing_jar
 
 pytestmark = pytest.mark.spark
 KEY = "fs.AbstractFileSystem.file.impl"
@@ -16,7 +16,7 @@ KEY = "fs.AbstractFileSystem.file.impl"
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    session = open_session("files", plugin_settings(), {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1"})
+    session = open_session("files", with_testing_jar(), {"spark.master": "local[2]", "spark.driver.host": "127.0.0.1"})
     yield session
     session.stop()
 

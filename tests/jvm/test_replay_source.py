@@ -19,6 +19,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.model import Load, Schedule, Segment
 from barograph.model.loads.schedule import encode
+from barograph.testing.local_cluster import with_testing_jar
 from barograph.workloads.keyed_counts import COUNT_SQL, counts_of
 from barograph.workloads.lines import LineShape, word
 from barograph.workloads.replay import FORMAT, Replay
@@ -27,7 +28,6 @@ from barograph.workloads.truth import CHECKSUM_SQL, WORDS_SQL, truth_by_numpy, t
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
-JAR = ROOT / "src" / "barograph" / "engines" / "spark" / "jars" / "barograph-plugin.jar"
 VECTORS = json.loads((ROOT / "tests" / "vectors" / "replay.json").read_text())
 REPLAY = Replay(Load.parse("ramp 0s=200 2s=2000").schedule(60), partitions=3, lines=LineShape(11, 6, 200), close_s=4)
 NOW_MS = 'cast(reflect("java.lang.System", "currentTimeMillis") as bigint)'
@@ -35,11 +35,10 @@ NOW_MS = 'cast(reflect("java.lang.System", "currentTimeMillis") as bigint)'
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    compiling = runpy.run_path(str(ROOT / "jvm" / "compile.py"))
-    if not compiling["is_current"](JAR, compiling["plugin_sources"]()):
-        compiling["compile_plugin"](JAR)
+    runpy.run_path(str(ROOT / "jvm" / "compile.py"))["compile_shipped"]()
     settings = {
-        "spark.driver.extraClassPath": str(JAR),
+        # The class path of the driver's JVM is that of the first session of the process, and other tests need all jars.
+        "spark.driver.extraClassPath": with_testing_jar()["spark.driver.extraClassPath"],
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -148,6 +148,31 @@ class LedgerTest {
     assertFalse(Ledger.awaitHeld("t", 50000L))
   }
 
+  @Test def aHoldDoesNotOutliveItsWaiter(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    assertFalse(Ledger.awaitHeld("t", 20L))
+    val began = inBackground(Ledger.begin("t", "run", 1L))
+    assertEquals(TopologyOrders.none, began.get(10, TimeUnit.SECONDS))
+  }
+
+  @Test def aHeldRunThatIsReleasedGoesOn(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    val began = inBackground(Ledger.begin("t", "run", 1L))
+    assertTrue(Ledger.awaitHeld("t", 10000L))
+    Ledger.release("t")
+    assertEquals(TopologyOrders.none, began.get(10, TimeUnit.SECONDS))
+  }
+
+  @Test def aHoldThatIsReleasedBeforeItBeganNeverBegins(): Unit = {
+    plan("t", "run", 0L)
+    Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))
+    Ledger.release("t")
+    Ledger.release("another")
+    assertEquals(TopologyOrders.none, inBackground(Ledger.begin("t", "run", 1L)).get(10, TimeUnit.SECONDS))
+  }
+
   @Test def aNewApplicationForgetsRunsThatWereHeld(): Unit = {
     plan("t", "run", 0L)
     Ledger.order(Map.empty, Set("t"), Map("t" -> 50000L))

@@ -5,6 +5,8 @@ spark-submit $(barograph conf) app.py                                as argument
 barograph conf --format properties > b.conf                          for spark-submit --properties-file b.conf
 barograph conf --format json                                         for programs
 
+barograph conf --workloads                                           also the replay source of barograph run
+
 --submit calls the spark-submit of the installed pyspark with the Python and the Java that Barograph itself uses, so the
 environment need not be activated. What follows is passed on: options of spark-submit, the application, its arguments.
 A spark-submit of your own finds Python by its PATH: activate the environment, or set PYSPARK_PYTHON.
@@ -37,13 +39,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WORD",
         help="run spark-submit with the settings and these words instead of printing them; must come last",
     )
+    parser.add_argument(
+        "--workloads", action="store_true", help="put the jar with the replay source on the class path too"
+    )
     add_file_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from barograph.engines.spark.conf import plugin_settings
+    from barograph.engines.spark.conf import plugin_settings, workloads_settings
 
-    settings = {**plugin_settings(), **resolve(args.config).spark_settings()}
+    jars = workloads_settings() if args.workloads else {}
+    settings = {**plugin_settings(), **jars, **resolve(args.config).spark_settings()}
     if args.submit is not None:
         require(bool(args.submit), "--submit needs an application: write --submit app.py")
         return _submit(settings, args.submit)

@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     # Importing Spark takes a second; arguments that are wrong above are reported before that.
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.engines.spark.log_folder import end_of, new_log_folder
-    from barograph.engines.spark.query.diagnosis import RestartLimits
+    from barograph.engines.spark.query.failures.diagnosis import RestartLimits
     from barograph.engines.spark.query.query_options import QueryOptions
     from barograph.experiments.run_settings import RunSettings
     from barograph.experiments.running.actions import parse_action

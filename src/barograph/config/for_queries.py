@@ -34,7 +34,17 @@ QUERIES = (
     ),
     Option(
         name="restart.in-a-row", kind=Kind.WHOLE, scope=Scope.QUERY, default=10, least=1,
-        meaning="deaths without a committed epoch between them after which a query is not restarted",
+        meaning="deaths without a committed epoch between them after which a query is not restarted, if they are "
+        "spread over restart.keep-trying",
+    ),
+    Option(
+        name="restart.keep-trying", kind=Kind.DURATION, scope=Scope.QUERY, default=600.0, least=0,
+        meaning="how long a query that commits nothing is restarted at least: so long may files, connections or space "
+        "be missing",
+    ),
+    Option(
+        name="restart.within", kind=Kind.DURATION, scope=Scope.QUERY, default=3600.0, least=0,
+        meaning="deaths that are longer ago do not count for restart.in-a-row",
     ),
     Option(
         name="restart.first-wait", kind=Kind.DURATION, scope=Scope.QUERY, default=0.25, least=0,

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 from pyspark.sql import DataFrame
 
-from barograph.engines.spark.conf import in_flight, plugin_settings
+from barograph.engines.spark.conf import in_flight, plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.limits.cluster_limits import limits_of_run
@@ -39,9 +39,8 @@ def run(
             say(shared)
         say("starting Spark")
         bounded = in_flight(settings.in_flight_s)
-        spark = open_session(
-            "barograph run", plugin_settings(), cluster.conf, settings.conf, bounded, log=settings.spark_log(say)
-        )
+        loaded = {**plugin_settings(), **workloads_settings()}
+        spark = open_session("barograph run", loaded, cluster.conf, settings.conf, bounded, log=settings.spark_log(say))
         ending.callback(spark.stop)
         await_executors(spark, cluster.executors())
         limits = None

@@ -12,7 +12,7 @@ from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
 from barograph.engines.spark.log_folder import SPARK
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.experiments.running.actions import Action, check_actions
 from barograph.experiments.steering.steering import Steering

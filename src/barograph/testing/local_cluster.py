@@ -20,7 +20,7 @@ from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.settings import ClusterSettings
-from barograph.engines.spark.conf import plugin_settings
+from barograph.engines.spark.conf import plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.limits.cluster_limits import limits_of_run
@@ -222,8 +222,8 @@ class RunningQuery:
 
 
 def with_testing_jar() -> dict[str, str]:
-    """The plug-in's settings, with the jar for tests on the class path if there is one."""
-    found = plugin_settings()
+    """The plug-in's settings, with the workloads on the class path, and the jar for tests if there is one."""
+    found = {**plugin_settings(), **workloads_settings()}
     if TESTING_JAR.is_file():
         for side in ("driver", "executor"):
             found[f"spark.{side}.extraClassPath"] += f":{TESTING_JAR}"

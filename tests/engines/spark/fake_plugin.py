@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from barograph.engines.spark import observer
-from barograph.engines.spark.bridge.query_run import QueryRunEnd
 from barograph.engines.spark.bridge.reports import Executor, LifeReport, OperatorSeen, Seated, TelemetryReport
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
@@ -45,7 +44,8 @@ class FakePlugin:
     seats: int = 8
     ordered: list[dict[str, Any]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
-    ends: list[QueryRunEnd] = field(default_factory=list)
+    holds: set[str] = field(default_factory=set)
+    fail_await_held: bool = False
 
     def observe(self) -> TelemetryReport:
         found = self.topologies.items()
@@ -83,10 +83,19 @@ class FakePlugin:
         cuts = [name for name in cut if name in self.topologies]
         orders = {name: (dict(counts), list(places)) for name, (counts, places) in topologies.items()}
         self.ordered.append({"topologies": orders, "cut": cuts, "hold": dict(hold_s)})
+        self.holds |= hold_s.keys()
         return {name: self.topologies[name].epoch for name in cuts}
 
     def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:  # noqa: ARG002
         return epoch + 1
+
+    def await_held(self, topology: str, timeout_s: float) -> bool:  # noqa: ARG002
+        if self.fail_await_held:
+            raise ConnectionResetError("the gateway is gone")
+        return topology in self.holds
+
+    def release_hold(self, topology: str) -> None:
+        self.holds.discard(topology)
 
     def release(self, executors: Iterable[str]) -> bool:
         self.released += executors

@@ -20,6 +20,17 @@ def counting(*executors: str) -> FakeTopology:
     return FakeTopology((FakeOperator("split", executors), FakeOperator("count", executors, stateful=True)))
 
 
+def test_a_hold_is_released_when_its_wait_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = FakePlugin({"counting": counting("0", "1")})
+    engine = engine_on(plugin, monkeypatch)
+    assert engine.hold("counting")
+    assert plugin.holds == {"counting"}
+    plugin.fail_await_held = True
+    with pytest.raises(ConnectionResetError):
+        engine.hold("counting")
+    assert plugin.holds == set()
+
+
 def test_no_node_is_let_go_while_a_supervised_query_is_being_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no seat at that moment, so every node looks idle."""
     plugin = FakePlugin({"counting": counting("0", "1")})

@@ -6,7 +6,10 @@ from pathlib import Path
 from barograph.config import default
 from barograph.model import BadInput
 
-PLUGIN_JAR = Path(__file__).parent / "jars" / "barograph-plugin.jar"
+JARS = Path(__file__).parent / "jars"
+PLUGIN_JAR = JARS / "barograph-plugin.jar"
+# The replay source, the timed sink and busy work: only runs of workloads load it, and it needs the plug-in's jar.
+WORKLOADS_JAR = JARS / "barograph-workloads.jar"
 
 # Rows in flight between two instances are bounded in time, so that a cut under overload does not wait long for them and
 # the backlog stays at the source, where it is measured; and in memory, which only very fast operators fill.
@@ -22,6 +25,18 @@ def plugin_jar() -> Path:
     return PLUGIN_JAR
 
 
+def class_path(*jars: Path) -> dict[str, str]:
+    path = ":".join(map(str, jars))
+    return {"spark.driver.extraClassPath": path, "spark.executor.extraClassPath": path}
+
+
+def workloads_settings() -> dict[str, str]:
+    """The jars that a workload needs, for the class path; the settings that load the plug-in are not among these."""
+    if not WORKLOADS_JAR.exists():
+        raise BadInput("the workloads are not built: run make, or install the barograph wheel, which carries them")
+    return class_path(plugin_jar(), WORKLOADS_JAR)
+
+
 def real_time_settings() -> dict[str, str]:
     """What Spark's real-time mode needs, with or without Barograph."""
     return {
@@ -33,13 +48,11 @@ def real_time_settings() -> dict[str, str]:
 
 
 def plain_settings() -> dict[str, str]:
-    """Spark without Barograph: only its own settings, and the jar on the class path because it contains the replay
-    source and the timed sink. The plug-in does not run."""
-    jar = str(plugin_jar())
+    """Spark without Barograph: only its own settings, and the jars of the replay source and the timed sink on the class
+    path. The plug-in does not run."""
     return {
         **real_time_settings(),
-        "spark.driver.extraClassPath": jar,
-        "spark.executor.extraClassPath": jar,
+        **workloads_settings(),
         # Spark's list of allowed sinks has only its own.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
     }
@@ -47,11 +60,9 @@ def plain_settings() -> dict[str, str]:
 
 def plugin_settings() -> dict[str, str]:
     """The hooks of the plug-in, and the settings that Barograph recommends."""
-    jar = str(plugin_jar())
     return {
         **real_time_settings(),
-        "spark.driver.extraClassPath": jar,
-        "spark.executor.extraClassPath": jar,
+        **class_path(plugin_jar()),
         "spark.sql.extensions": "org.apache.spark.barograph.BarographExtensions",
         "spark.plugins": "org.apache.spark.barograph.BarographPlugin",
         "spark.shuffle.manager.incremental": "org.apache.spark.barograph.MeteredShuffleManager",

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from barograph.engines.check import refusals
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
-from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S, Observer
+from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
 from barograph.engines.spark.orders.placement_orders import PlacementOrders
 from barograph.engines.spark.orders.plan_orders import (
@@ -24,17 +24,15 @@ from barograph.engines.spark.orders.plan_orders import (
 from barograph.engines.spark.orders.planned_restarts import Restartable, restart_each, restart_together
 from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.orders.spark_refusals import failed_restarts, unsupported
+from barograph.engines.spark.query_control import QueryControl
 from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Slot, Snapshot, Topology
 
-# An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
-COMMIT_TIMEOUT_S = 120.0
 WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
-HOLD_S = 60.0  # the longest a topology is held between two epochs
 LEAD_S = 2.0  # the longest the other topologies wait for those that are cut first
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
 
-class SparkEngine(Observer):
+class SparkEngine(QueryControl):
     """Observes one Spark application and applies plans to it."""
 
     def __init__(
@@ -46,7 +44,6 @@ class SparkEngine(Observer):
         limits: InstanceLimits | None = None,
     ) -> None:
         super().__init__(spark, nodes, now, timeout_s, limits)
-        self.commit_timeout_s = COMMIT_TIMEOUT_S  # how long apply() waits for an epoch to end
         self._orders = PlacementOrders(self._bridge, self.telemetry, self._executors, self._left_seats)
         self._restartable: dict[str, Restartable] = {}
         self._replacing = False  # workers are being replaced: no instance gets a seat before they are back
@@ -241,7 +238,7 @@ class SparkEngine(Observer):
                 return
             look_s = 0.1
 
-    # --- for supervised queries: a query that is stopped between two epochs repeats no row ---
+    # --- for supervised queries and nodes ---
 
     def set_restartable(self, topology: str, query: Restartable | None) -> None:
         """From now on the topology can be stopped and started again through ``query``; None: no longer."""
@@ -251,21 +248,6 @@ class SparkEngine(Observer):
             else:
                 self._restartable[topology] = query
             self.telemetry.restartable = set(self._restartable)
-
-    def hold(self, topology: str) -> bool:
-        """End the present epoch and begin no other. False if that did not happen in time."""
-        ending = self._bridge.order({}, [topology], {topology: HOLD_S})
-        return bool(ending) and self._bridge.await_held(topology, min(self.commit_timeout_s, HOLD_S))
-
-    def repartition(self, checkpoint: str, count: int) -> str:
-        """Split the state of a stopped query over ``count`` instances. Returns "" when done, else why not."""
-        return self._bridge.repartition(checkpoint, count)
-
-    def unfinished_repartition(self, checkpoint: str) -> int:
-        return self._bridge.unfinished_repartition(checkpoint)
-
-    def undo_repartition(self, checkpoint: str) -> str:
-        return self._bridge.undo_repartition(checkpoint)
 
     def let_go(self, node: str) -> str:
         """End a node's executors if no instance runs, or is ordered to run, on them. Returns "" if so, else why not.

@@ -337,17 +337,16 @@ def test_a_run_whose_driver_is_killed(seconds: int, actions: list[str]) -> None:
 PLAIN = """
 import sys
 from pyspark.sql import SparkSession
-from barograph.engines.spark.conf import plugin_jar, real_time_settings
+from barograph.engines.spark.conf import real_time_settings, workloads_settings
 from barograph.engines.spark.cluster.java import java_home
 from barograph.workloads.replay import FORMAT
 import json, os, time
 checkpoint, options = sys.argv[1], json.loads(sys.argv[2])
 os.environ["JAVA_HOME"] = str(java_home())
 builder = SparkSession.builder.master("local[8]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.extraClassPath", str(plugin_jar()))  # for the source alone
 # Spark's list of sinks lacks noop, which the word count writes to.
 builder = builder.config("spark.sql.streaming.realTimeMode.allowlistCheck", "false")
-for key, value in real_time_settings().items():
+for key, value in {**real_time_settings(), **workloads_settings()}.items():  # the jars for the source alone
     builder = builder.config(key, value)
 spark = builder.config("spark.sql.shuffle.partitions", "3").getOrCreate()
 from barograph.workloads.keyed_counts import COUNT_SQL

@@ -8,6 +8,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -26,6 +27,13 @@ class Bridge:
         self._bridge = jvm.org.apache.spark.barograph.plugin.Bridge
         if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
+
+    def lives(self) -> bool:
+        """Whether the Spark application still runs."""
+        try:
+            return not self._session.sparkContext().isStopped()
+        except (Py4JError, OSError):  # its JVM is gone
+            return False
 
     def observe(self) -> TelemetryReport:
         return read_report(b64decode(self._bridge.observe(self._session)))
@@ -70,8 +78,13 @@ class Bridge:
         return read_end(str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000))))
 
     def await_held(self, topology: str, timeout_s: float) -> bool:
-        """Whether a topology that was cut and held is between two epochs in time; False also if it died."""
+        """Whether a topology that was cut and held is between two epochs in time; False also if it died. If False, it
+        is not held any more."""
         return bool(self._bridge.awaitHeld(topology, int(timeout_s * 1000)))
+
+    def release_hold(self, topology: str) -> None:
+        """A topology that was to be held, or is held, goes on."""
+        self._bridge.releaseHold(topology)
 
     def warm(self, topology: str, moves: Iterable[tuple[int, str]], timeout_s: float) -> bool:
         """Prepare executors for instances (by index) that move to them. Returns whether that was done in time."""

@@ -22,7 +22,7 @@ from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.folders import state_folder
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.query.writer_ahead import Build

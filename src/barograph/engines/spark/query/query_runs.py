@@ -8,9 +8,10 @@ import logging
 import threading
 import time
 from collections import deque
+from contextlib import suppress
+from functools import partial
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -18,29 +19,21 @@ from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.checkpoint import checkpoint_of, require_kept_checkpoint
-from barograph.engines.spark.query.diagnosis import (
-    Death,
-    GivenUp,
-    GiveUpCode,
-    RestartLimits,
-    diagnose,
-    give_up,
-    wait_s,
-)
+from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
+from barograph.engines.spark.query.failures.patience import Patience
+from barograph.engines.spark.query.failures.post_mortem import PostMortem
 from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
+from barograph.engines.spark.query.requested_restarts import RequestedRestarts
+from barograph.engines.spark.query.room import await_room
 from barograph.engines.spark.query.writer_ahead import Build, WriterAhead
-from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
 
 PROGRESS_KEPT = 100
-_LOOK_S = 0.05
 _UP_LOOK_S = 0.2  # refreshing costs CPU that the instances need to start
 _PROVEN_S = 10.0  # a query that was up for so long is restarted first and diagnosed afterwards
-_FORGET_S = 5.0  # the driver drops a dead executor soon after noticing; this is the longest wait for that
-_TOGETHER_S = 1.0  # new executors come together; a topology is not made smaller for the first of them
 # Spark's error when it refuses to start a query whose state was being repartitioned when the driver died.
 _UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
@@ -48,8 +41,9 @@ _UNFINISHED = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 class QueryRuns:
     """Starts a query and restarts it until it is stopped or given up.
 
-    query: its present run, or the last one. lock: for ``query`` and the lists. doing: for people to read. error: what
-    ended it for good, None otherwise. progress: Spark's reports of earlier runs.
+    query: its present run, or the last one; run_id: Spark's id of that. topology: the planner's name of it; a query
+    without a name is known by its id. lock: for ``query`` and the lists. doing: for people to read. error: what ended
+    it for good, None while it runs and where it was stopped. progress: Spark's reports of earlier runs.
     """
 
     def __init__(self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits) -> None:
@@ -62,33 +56,24 @@ class QueryRuns:
         self.restarts: list[Restart] = []
         self.progress: deque[str] = deque(maxlen=PROGRESS_KEPT)
         self.doing = "running"
-        self._stopping = threading.Event()
-        self._deaths: list[Death] = []
-        self._run_ids: set[str] = set()
+        self.stopping = threading.Event()
+        self._deaths = PostMortem(engine, limits)
+        self._patience = Patience(engine.lives, self.stopping.wait, limits.keep_trying_s, limits.longest_wait_s)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
+        self.run_id = ""
         self.query = self._started(self._writers.take())
+        self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
         require_kept_checkpoint(self.query)
-        self._done_by = self._committed()
         self._up_since_s = float("inf")
-        self._refused: PySparkException | BadInput | None = None
-        self._request: RestartRequest | None = None
-        self._requesting = threading.Lock()
+        self._refused: Exception | None = None
+        self._requests = RequestedRestarts(engine, self)
         self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
         engine.set_restartable(self.topology, self)
         self._thread.start()
 
-    @property
-    def run_id(self) -> str:
-        return str(self.query.runId)
-
-    @property
-    def topology(self) -> str:
-        """The planner's name of it: a query without a name is known by its id."""
-        return str(self.query.name or f"query-{str(self.query.id)[:8]}")
-
     def stop(self) -> None:
-        self._stopping.set()
+        self.stopping.set()
         with self.lock:
             if self.query.isActive:
                 self.query.stop()
@@ -97,54 +82,68 @@ class QueryRuns:
 
     def repartition(self, count: int | None, between: Between | None = None) -> str:
         """See ``Restartable``. If it fails, the query goes on as it was."""
-        with self._requesting:
-            if not self.up.is_set():
-                return f"it is not running now: {self.doing}"
-            request, before = RestartRequest(count, between), self.run_id
-            self._request = request
-            try:
-                if not self._engine.hold(self.topology):
-                    return "its epoch did not end in time"
-                with self.lock:
-                    if self._stopping.is_set() or self.run_id != before:
-                        return f"it ended meanwhile: {self.doing}"
-                    self.query.stop()
-                request.done.wait()
-                return request.problem
-            finally:
-                self._request = None
+        return self._requests.ask(count, between)
 
     # --- below, in the thread of the supervisor ---
 
     def _supervise(self) -> None:
         try:
             end = self._follow()
-            while end is not None and end.died and not self._stopping.is_set():
+            while end is not None and end.died and not self.stopping.is_set():
                 end = self._next_run(end)
-        except (Py4JError, OSError) as gone:
-            log.warning("%s is supervised no more: the application has ended: %s", self.topology, gone)
-            self.given_up = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {gone}")
+        except Exception as error:  # noqa: BLE001  # whatever ends the supervision, the program must learn of it
+            self._end_by(error)
         finally:
             self.up.clear()
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
             self._engine.set_restartable(self.topology, None)
             self._writers.close()
-            if self._request is not None:
-                self._request.finish(f"the query has ended: {self.doing}")
+            if (request := self._requests.present) is not None:
+                request.finish(f"the query has ended: {self.doing}")
             self.ended.set()
+
+    def _end_by(self, error: Exception) -> None:
+        """The supervision itself has failed."""
+        if self.stopping.is_set():  # it was to end anyway
+            log.warning("%s was stopped, and its supervision failed meanwhile: %s", self.topology, error)
+            return
+        if not self._engine.lives():
+            why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
+        else:
+            why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
+            with suppress(Py4JError, OSError):
+                self.query.stop()
+        log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error)
+        self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter) -> StreamingQuery:
         query = writer.start()
-        self._run_ids.add(str(query.runId))
+        self.run_id = str(query.runId)
+        self._deaths.runs.add(self.run_id)
         return query
+
+    def _start_after(self, stopped: StreamingQuery) -> Exception | None:
+        """Start the next run. Returns why it could not be started; raises if the application has ended."""
+        try:
+            self._began_with = self._engine.living()[0]
+            self.query = self._started(self._writers.take())
+        except Exception as error:  # the program's own function builds it and may raise anything
+            if not self._engine.lives():
+                raise
+            log.warning("%s could not be started again: %s; it may be tried again", self.topology, error)
+            return error
+        with suppress(Py4JError):  # reports of earlier epochs are no reason to end
+            self.progress.extend(progress_texts(stopped))
+        return None
 
     def _follow(self) -> QueryRunEnd | None:
         """Follow the present run, and those that requests start, until one ends without a request. Returns how."""
         end = self._await_up()
         while end is None:
-            end = self._engine.await_end(self.query, 1.0)
-            if end is not None and (request := self._request) is not None and not self._stopping.is_set():
+            end = self._patience.ask(lambda: self._engine.await_end(self.query, 1.0))
+            if end is not None and (request := self._requests.present) is not None and not self.stopping.is_set():
                 if end.died:
+                    request.died = True
                     request.finish("it died while its epoch was being ended, and goes on as it was")
                 else:
                     end = self._restarted(request)
@@ -154,22 +153,21 @@ class QueryRuns:
         """Do what is requested while the query is stopped, and start its next run. Returns its end if it has ended."""
         self.up.clear()
         stopped, problem = self.query, ""
-        try:
-            if request.count is not None:
-                problem = self._repartitioned(checkpoint_of(stopped), request.count)
-            if request.between is not None:
-                self.doing = "stopped until the plan is carried out"
+        if request.count is not None:
+            problem = self._repartitioned(checkpoint_of(stopped), request.count)
+        if request.between is not None:
+            self.doing = "stopped until the plan is carried out"
+            try:
                 problem = request.between() or problem
-            writer = self._writers.take()
-            with self.lock:
-                if self._stopping.is_set():
-                    return None
-                self._began_with = self._engine.living()[0]
-                self.query = self._started(writer)
-                self.progress.extend(progress_texts(stopped))
-        except (PySparkException, BadInput) as refused:
-            log.warning("%s could not be started again: %s; it is treated as dead", self.topology, refused)
+            except (Py4JError, OSError) as error:
+                problem = f"what was to be done while it was down failed: {error}"
+        with self.lock:
+            if self.stopping.is_set():
+                return None
+            refused = self._start_after(stopped)
+        if refused is not None:
             request.finish(f"it could not be started again: {refused}")
+            self._refused = refused
             return QueryRunEnd(EndKind.DIED, str(refused))
         end = self._await_up()
         if end is not None and end.died:
@@ -179,19 +177,19 @@ class QueryRuns:
 
     def _repartitioned(self, checkpoint: str, count: int) -> str:
         self.doing = f"splitting its state over {count} instances"
-        return split_state(self._engine, checkpoint, count, self._stopping.wait)
+        return split_state(self._engine, checkpoint, count, self.stopping.wait)
 
     def _await_up(self) -> QueryRunEnd | None:
         """Wait until every instance of this run is up. Returns how the run ended if it ended before."""
         look_s = _UP_LOOK_S
-        while not self._is_up():
-            if end := self._engine.await_end(self.query, look_s):
+        while not self._patience.ask(self._is_up):
+            if end := self._patience.ask(partial(self._engine.await_end, self.query, look_s)):
                 return end
             look_s = min(1.0, 1.1 * look_s)  # a slow start needs no frequent look
         self.up.set()
         self._up_since_s = time.monotonic()
         self.doing = "running"
-        if not self._stopping.is_set():
+        if not self.stopping.is_set():
             self._writers.prepare()
         return None
 
@@ -202,97 +200,74 @@ class QueryRuns:
 
     def _next_run(self, end: QueryRunEnd) -> QueryRunEnd | None:
         """Diagnose why a run died, start the next and follow it. Returns how that ends; None if there is no next."""
-        died, at_ms, dead, began_with = time.monotonic(), int(time.time() * 1000), self.query, self._began_with
+        died, at_ms = time.monotonic(), int(time.time() * 1000)
+        dead, dead_run, began_with = self.query, self.run_id, self._began_with
         proven, self._up_since_s = died - self._up_since_s >= _PROVEN_S, float("inf")
         self.up.clear()
-        text, starting, error = end.error, False, None
-        if proven and _UNFINISHED not in text:
+        text, refused, self._refused = end.error, self._refused, None
+
+        def examine(refused: Exception | None) -> Death:
+            when_s = died if refused is None else time.monotonic()
+            return self._patience.ask(
+                lambda: self._deaths.examine(self.topology, text, when_s, dead_run, began_with, refused)
+            )
+
+        if proven and refused is None and _UNFINISHED not in text:
             self.doing = "starting again"
             if not self._await_room() or not self._tried(dead):
                 return None
-            death = self._diagnose(text, died, str(dead.runId), began_with)
-            if self._refused is not None:
-                text, starting, error = str(self._refused), True, self._refused
-            elif why := give_up(self._deaths, self._limits):
-                self.query.stop()
-                self._give_up(dead.exception() or RuntimeError(text), why)
+            death = examine(None)
+            if why := self._deaths.why_given_up():
+                if self.query is not dead:
+                    self.query.stop()
+                self._give_up(self._error_of(dead, text), why)
                 return None
+            refused = self._refused
         while self.query is dead:
             self.doing = "finding out why it died"
-            death = self._diagnose(text, died, str(dead.runId), began_with, starting)
-            if why := give_up(self._deaths, self._limits):
-                self._give_up(error or dead.exception() or RuntimeError(text), why)
+            death = examine(refused)
+            if why := self._deaths.why_given_up():
+                self._give_up(refused or self._error_of(dead, text), why)
                 return None
             self.doing = f"starting again: {death.text}"
-            if self._stopping.wait(wait_s(self._deaths, self._limits)) or not self._await_room():
+            if self.stopping.wait(self._deaths.wait_s()) or not self._await_room():
                 return None
-            if _UNFINISHED in text:
+            if _UNFINISHED in (text if refused is None else str(refused)):
                 root = checkpoint_of(dead)
                 self._repartitioned(root, self._engine.unfinished_repartition(root))
             if not self._tried(dead):
                 return None
-            if self._refused is not None:
-                text, starting, error = str(self._refused), True, self._refused
+            refused = self._refused
         next_end = self._await_up()
         # By now the last reports of the dead run are in.
-        rows = replayed(self._engine, self.topology, str(dead.runId))
+        rows = self._patience.ask(lambda: replayed(self._engine, self.topology, dead_run))
         with self.lock:
             self.restarts.append(Restart(at_ms, death.text, rows.epoch, time.monotonic() - died, rows))
         return next_end or self._follow()
 
     def _tried(self, dead: StreamingQuery) -> bool:
-        """Start the next run, or note why Spark refused it. False if the query is being stopped."""
+        """Start the next run, or note why it could not be started. False if the query is being stopped."""
         with self.lock:
-            if self._stopping.is_set():
+            if self.stopping.is_set():
                 return False
-            self._began_with, self._refused = self._engine.living()[0], None
-            try:
-                self.query = self._started(self._writers.take())
-                self.progress.extend(progress_texts(dead))
-            except (PySparkException, BadInput) as refused:
-                log.warning("Spark refused to start %s: %s; it may be tried again", self.topology, refused)
-                self._refused = refused
+            self._refused = self._start_after(dead)
             return True
 
-    def _diagnose(
-        self, text: str, died: float, dead_run: str, began_with: tuple[str, ...], starting: bool = False
-    ) -> Death:
-        living = set(self._engine.living()[0])
-        lost = [self._engine.where(e) for e in began_with if e not in living]
-        self._engine.refresh()
-        epochs = [e.epoch for e in self._engine.epochs(self.topology) if e.run == dead_run and e.planned_ms > 0]
-        death = diagnose(text, died, max(epochs, default=None), lost, starting)
-        committed = self._committed()
-        if committed != self._done_by:  # an epoch was committed since the last death: the count starts again
-            self._deaths.clear()
-            self._done_by = committed
-        self._deaths.append(death)
-        return death
-
-    def _committed(self) -> int | None:
-        """The last epoch known to be committed, in any run: one before the latest that was planned."""
-        planned = [e.epoch for e in self._engine.epochs(self.topology) if e.run in self._run_ids and e.planned_ms > 0]
-        return max(planned) - 1 if planned else None
-
     def _await_room(self) -> bool:
-        """Wait until no dead executor is counted and there are seats for all instances, or for the fewest it can run
-        with. False if it is stopped meanwhile."""
-        deadline = time.monotonic() + _FORGET_S
-        while self._engine.living()[1] and time.monotonic() < deadline:
-            if self._stopping.wait(_LOOK_S):
-                return False
-        began = time.monotonic()
-        while (waited_s := time.monotonic() - began) < self._limits.patience_s:
-            free = self._engine.free_seats(self.topology)
-            # Without any seat, fewer instances do not help.
-            needed = self._engine.fit(self.topology, free if free and waited_s > _TOGETHER_S else None)
-            if needed <= free:
-                break
-            self.doing = f"waiting for seats: {needed} instances need one each and {free} are free"
-            if self._stopping.wait(_LOOK_S):
-                return False
-        self.doing = "starting again"
+        room = partial(await_room, self._engine, self.topology, self._limits.patience_s, self.stopping.wait, self._say)
+        if not self._patience.ask(room):
+            return False
+        self._say("starting again")
         return True
+
+    def _say(self, doing: str) -> None:
+        self.doing = doing
+
+    def _error_of(self, dead: StreamingQuery, text: str) -> Exception:
+        """Spark's exception of a run that died."""
+        with suppress(Py4JError, OSError):
+            return dead.exception() or RuntimeError(text)
+        return RuntimeError(text)
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
         self.given_up = why

@@ -27,12 +27,14 @@ class RepartitionsState(Protocol):
 class RestartRequest:
     """Stop the query, split its state over ``count`` instances (None: leave it), and start it again.
 
-    between: what else is done while it is down. done: set by ``finish``; problem then says what failed, or is empty."""
+    between: what else is done while it is down. done: set by ``finish``; problem then says what failed, or is empty.
+    died: the query died before it was stopped, and nothing was done."""
 
     count: int | None
     between: Callable[[], str] | None = None
     done: threading.Event = field(default_factory=threading.Event)
     problem: str = ""
+    died: bool = False
 
     def finish(self, problem: str = "") -> None:
         self.problem = problem

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
-from barograph.engines.spark.query.diagnosis import RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.progress import read_progress
 from barograph.engines.spark.query.query_runs import PROGRESS_KEPT, QueryRuns
 from barograph.engines.spark.query.replayed import Restart

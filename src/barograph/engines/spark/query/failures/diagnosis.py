@@ -1,8 +1,9 @@
 """Why a query run died, and whether the query is restarted. Pure: times, texts and executors are arguments.
 
-Distinguished are: a lost machine (restart at once), missing seats (wait for a node), a failed task (restart with a
-growing delay), and a bug in the query: Spark refuses to analyse it, or the same failure occurs at the same epoch
-several times although no executor was lost. Nothing is started here.
+Distinguished are: a lost machine (restart at once), missing seats (wait for a node), an outage of files, connections or
+space (restart for minutes, with a growing delay), a failed task (restart with a growing delay), and a bug in the query:
+it cannot be built, Spark refuses to analyse it, or the same failure occurs at the same epoch several times although no
+executor was lost. Nothing is started here.
 """
 
 import re
@@ -10,8 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.query.failures.transient import is_transient
+from barograph.model import BadInput
 
 _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat timed out")
@@ -25,11 +31,13 @@ _SHORT = 300
 
 
 class Cause(StrEnum):
-    """lost: an executor or node died. seats: too few are left. task: a task failed. beside: the error
-    is of a task that lost its connection to a failed task. bug: no restart can help."""
+    """lost: an executor or node died. seats: too few are left. outage: files, a service or space are not available now.
+    task: a task failed. beside: the error is of a task that lost its connection to a failed task. bug: no restart can
+    help."""
 
     LOST = "lost"
     SEATS = "seats"
+    OUTAGE = "outage"
     TASK = "task"
     BESIDE = "beside"
     BUG = "bug"
@@ -48,19 +56,22 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class RestartLimits:
-    """same_failures: the same failure this many times at one epoch is a bug. in_a_row: the query is given up after this
-    many deaths without a committed epoch between them. The first death in a row is followed by a restart at once; the
-    wait is first_wait_s after the second and doubles up to longest_wait_s. patience_s: the longest wait for seats."""
+    """same_failures: the same failure this many times at one epoch is a bug. in_a_row, keep_trying_s: the query is
+    given up after so many deaths without a committed epoch between them, if they are spread over at least that time.
+    within_s: older deaths do not count for that. The first death in a row is followed by a restart at once; the wait is
+    first_wait_s after the second and doubles up to longest_wait_s. patience_s: the longest wait for seats."""
 
     same_failures: int = default("restart.same-failures")
     in_a_row: int = default("restart.in-a-row")
+    keep_trying_s: float = default("restart.keep-trying")
+    within_s: float = default("restart.within")
     first_wait_s: float = default("restart.first-wait")
     longest_wait_s: float = default("restart.longest-wait")
     patience_s: float = default("restart.patience")
 
 
-def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str], starting: bool = False) -> Death:
-    """lost: executors that the run began with and that do not answer now. starting: it failed before it ran."""
+def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> Death:
+    """Why a run ended. text: Spark's error. lost: executors that the run began with and that do not answer now."""
     said = _first_words(text)
     if lost:
         return Death(at_s, Cause.LOST, f"lost {', '.join(lost)}", epoch, "")
@@ -68,21 +79,38 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str], sta
         return Death(at_s, Cause.SEATS, "too few seats for all instances", epoch, "")
     if any(sign in text for sign in _LOST):
         return Death(at_s, Cause.LOST, f"lost an executor: {said}", epoch, "")
-    if starting and any(sign in text for sign in _BUGS):
-        return Death(at_s, Cause.BUG, f"Spark refuses the query: {said}", epoch, signature(text))
     if any(sign in said for sign in _BESIDE):
         return Death(at_s, Cause.BESIDE, f"a connected task failed: {said}", epoch, "")
+    if is_transient(text):
+        return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {said}", epoch, "")
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
 
 
+def diagnose_failed_start(error: Exception, at_s: float) -> Death:
+    """Why a run could not be started. error: of Spark, or of the program's own function that builds the query."""
+    text = f"{type(error).__name__}: {error}"
+    said = _first_words(text)
+    if _NO_SEATS in text:
+        return Death(at_s, Cause.SEATS, "too few seats for all instances", None, "")
+    if isinstance(error, OSError) or is_transient(text):
+        return Death(at_s, Cause.OUTAGE, f"something it needs to start is not available: {said}", None, "")
+    if isinstance(error, BadInput) or not isinstance(error, PySparkException | Py4JError):
+        return Death(at_s, Cause.BUG, f"the function that builds it fails: {said}", None, signature(text))
+    if any(sign in text for sign in _BUGS):
+        return Death(at_s, Cause.BUG, f"Spark refuses the query: {said}", None, signature(text))
+    return Death(at_s, Cause.TASK, f"it could not be started: {said}", None, signature(text))
+
+
 class GiveUpCode(StrEnum):
-    """refused: by Spark, as it is written. same-failure: again and again at one epoch. no-progress: too many deaths
-    without a committed epoch. application-ended: there is no Spark to restart it in."""
+    """refused: by Spark, as it is written, or it cannot be built. same-failure: again and again at one epoch.
+    no-progress: too many deaths without a committed epoch, for too long. application-ended: there is no Spark to
+    restart it in. supervision-failed: Barograph itself failed, and the query was stopped."""
 
     REFUSED = "refused"
     SAME_FAILURE = "same-failure"
     NO_PROGRESS = "no-progress"
     APPLICATION_ENDED = "application-ended"
+    SUPERVISION_FAILED = "supervision-failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +132,10 @@ def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
     if last.cause is Cause.BUG:
         return GivenUp(GiveUpCode.REFUSED, f"a bug in the query: {last.text}")
     # A lost machine may have caused the failures before it, so only failures after it count. The error of a
-    # connected task hides the failure itself, so it is skipped.
+    # connected task hides the failure itself, so it is skipped; so is that of a connection, which may be one.
     same = 0
     for death in reversed(deaths):
-        if death.cause is Cause.BESIDE:
+        if death.cause in (Cause.BESIDE, Cause.OUTAGE):
             continue
         if (death.cause, death.signature, death.epoch) != (Cause.TASK, last.signature, last.epoch):
             break
@@ -116,17 +144,22 @@ def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
         where = "" if last.epoch is None else f" at epoch {last.epoch}"
         text = f"a bug in the query: {same} times the same failure{where} with no executor lost: {last.text}"
         return GivenUp(GiveUpCode.SAME_FAILURE, text)
-    if len(deaths) >= limits.in_a_row:
-        text = f"it died {len(deaths)} times without committing an epoch; the last time: {last.text}"
+    recent = [d for d in deaths if last.at_s - d.at_s <= limits.within_s]
+    lasted_s = last.at_s - recent[0].at_s
+    if len(recent) >= limits.in_a_row and lasted_s >= limits.keep_trying_s:
+        text = (
+            f"it died {len(recent)} times in {lasted_s:.0f} s without committing an epoch; the last time: {last.text}"
+        )
         return GivenUp(GiveUpCode.NO_PROGRESS, text)
     return None
 
 
 def wait_s(deaths: Sequence[Death], limits: RestartLimits) -> float:
     """How long to wait before the restart: not at all after the first death in a row, nor after a lost machine."""
-    if len(deaths) <= 1 or deaths[-1].cause is Cause.LOST:
+    in_a_row = sum(deaths[-1].at_s - d.at_s <= limits.within_s for d in deaths)
+    if in_a_row <= 1 or deaths[-1].cause is Cause.LOST:
         return 0.0
-    return doubled_s(limits.first_wait_s, len(deaths) - 2, limits.longest_wait_s)
+    return doubled_s(limits.first_wait_s, in_a_row - 2, limits.longest_wait_s)
 
 
 def signature(text: str) -> str:
@@ -137,7 +170,7 @@ def signature(text: str) -> str:
 
 def _first_words(text: str, most: int = _SHORT) -> str:
     """The failure itself, without the job history that Spark puts around it."""
-    whole = " ".join(text.split("\n\tat ")[0].split())
+    whole = " ".join(text.split("\n\tat ")[0].split("\nCaused by: ")[0].split())
     found = re.search(r"\(TID \d+\) \([^)]*\): (.*)", whole) or re.search(r"terminated with exception: (.*)", whole)
     said = found[1] if found else whole
     said = said.partition(" SQLSTATE")[0].partition(" Driver stacktrace:")[0].partition(" at org.apache.")[0]

@@ -1,0 +1,1 @@
+"""Why runs of a query fail, and what is done about it: restart, wait, or give up."""

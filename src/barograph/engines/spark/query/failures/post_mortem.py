@@ -1,0 +1,64 @@
+"""The deaths of a query's runs since its last committed epoch. It looks at the engine, and starts nothing."""
+
+from collections.abc import Sequence
+
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.query.failures.diagnosis import (
+    Death,
+    GivenUp,
+    RestartLimits,
+    diagnose,
+    diagnose_failed_start,
+    give_up,
+    wait_s,
+)
+
+KEPT = 1000  # an epoch may last for days
+
+
+class PostMortem:
+    """Of one query. runs: Spark's ids of its runs so far."""
+
+    def __init__(self, engine: SparkEngine, limits: RestartLimits) -> None:
+        self._engine, self._limits = engine, limits
+        self.runs: set[str] = set()
+        self._deaths: list[Death] = []
+        self._committed: int | None = None
+
+    def examine(
+        self,
+        topology: str,
+        text: str,
+        died_s: float,
+        dead_run: str,
+        began_with: Sequence[str],
+        not_started: Exception | None = None,
+    ) -> Death:
+        """Say why the run died, and note it. began_with: its executors. not_started: the next run could not be
+        started because of this error."""
+        living = set(self._engine.living()[0])
+        lost = [self._engine.where(e) for e in began_with if e not in living]
+        self._engine.refresh()
+        if not_started is not None and not lost:
+            death = diagnose_failed_start(not_started, died_s)
+        else:
+            planned = self._planned(topology, {dead_run})
+            death = diagnose(text, died_s, max(planned, default=None), lost)
+        committed = max(self._planned(topology, self.runs), default=None)
+        if committed != self._committed:  # an epoch was committed since the last death: the count starts again
+            self._deaths.clear()
+            self._committed = committed
+        self._deaths.append(death)
+        del self._deaths[:-KEPT]
+        return death
+
+    def _planned(self, topology: str, runs: set[str]) -> list[int]:
+        """Epochs that these runs began. All but the last of them are committed."""
+        return [e.epoch for e in self._engine.epochs(topology) if e.run in runs and e.planned_ms > 0]
+
+    def why_given_up(self) -> GivenUp | None:
+        return give_up(self._deaths, self._limits)
+
+    def wait_s(self) -> float:
+        """Before the next run is started."""
+        return wait_s(self._deaths, self._limits)

@@ -1,0 +1,45 @@
+"""What supervised queries ask of their application: end an epoch and begin no other, split the state of a query.
+
+A query that is stopped between two epochs repeats no row. When that is done is decided elsewhere.
+"""
+
+from barograph.engines.spark.observer import Observer
+
+# An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
+COMMIT_TIMEOUT_S = 120.0
+HOLD_S = 60.0  # the longest a topology is held between two epochs
+
+
+class QueryControl(Observer):
+    """Of one Spark application."""
+
+    commit_timeout_s = COMMIT_TIMEOUT_S
+    """How long the end of an epoch is waited for."""
+
+    def lives(self) -> bool:
+        """Whether the Spark application still runs."""
+        return self._bridge.lives()
+
+    def hold(self, topology: str) -> bool:
+        """End the present epoch and begin no other. False if that did not happen in time, and then the next epoch
+        begins as usual."""
+        ending = self._bridge.order({}, [topology], {topology: HOLD_S})
+        try:
+            return bool(ending) and self._bridge.await_held(topology, min(self.commit_timeout_s, HOLD_S))
+        except BaseException:
+            self.release_hold(topology)
+            raise
+
+    def release_hold(self, topology: str) -> None:
+        """A topology that is held, or is to be held, goes on."""
+        self._bridge.release_hold(topology)
+
+    def repartition(self, checkpoint: str, count: int) -> str:
+        """Split the state of a stopped query over ``count`` instances. Returns "" when done, else why not."""
+        return self._bridge.repartition(checkpoint, count)
+
+    def unfinished_repartition(self, checkpoint: str) -> int:
+        return self._bridge.unfinished_repartition(checkpoint)
+
+    def undo_repartition(self, checkpoint: str) -> str:
+        return self._bridge.undo_repartition(checkpoint)

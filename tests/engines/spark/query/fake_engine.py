@@ -1,0 +1,126 @@
+"""An engine, queries and a writer without Spark, for unit tests of supervision."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
+
+CHECKPOINT = "/checkpoints/counting"
+STOPPED = QueryRunEnd(EndKind.STOPPED)
+
+
+def died(text: str) -> QueryRunEnd:
+    return QueryRunEnd(EndKind.DIED, text)
+
+
+class FakeRun:
+    """One run of a query, in the place of Spark's StreamingQuery."""
+
+    def __init__(self, number: int) -> None:
+        self.name, self.id, self.runId = "counting", "the-id", f"run-{number}"
+        self.end: QueryRunEnd | None = None
+        self.ended = threading.Event()
+        self._jsq = SimpleNamespace(recentProgress=list, resolvedCheckpointRoot=lambda: CHECKPOINT)
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802  # Spark's name
+        return self.end is None
+
+    def end_with(self, end: QueryRunEnd) -> None:
+        self.end = self.end or end
+        self.ended.set()
+
+    def stop(self) -> None:
+        self.end_with(STOPPED)
+
+    def exception(self) -> Exception | None:
+        return RuntimeError(self.end.error) if self.end is not None and self.end.died else None
+
+
+@dataclass
+class FakeEngine:
+    """Every run is up at once. asked: errors that its next calls raise, one each."""
+
+    alive: bool = True
+    errors: list[Exception] = field(default_factory=list)
+    restartable: set[str] = field(default_factory=set)
+    held: Callable[[], bool] = lambda: True
+    runs: list[FakeRun] = field(default_factory=list)
+    let_go: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.telemetry = SimpleNamespace(present=lambda _topology: self.present())
+
+    def present(self) -> Any:
+        """The first epoch of the present run: nothing is ever committed."""
+        run = self.runs[-1]
+        return SimpleNamespace(run=run.runId, epoch=0, planned_ms=1, is_up=run.isActive, lives={})
+
+    def lives(self) -> bool:
+        return self.alive
+
+    def refresh(self) -> None:
+        if not self.alive:
+            raise ConnectionRefusedError("the gateway is gone")
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if not self.alive:
+            raise ConnectionRefusedError("the gateway is gone")
+        return ("0", "1"), ()
+
+    def where(self, executor: str) -> str:
+        return f"executor {executor}"
+
+    def epochs(self, _topology: str) -> list[Any]:
+        return [self.present()]
+
+    def output(self, _topology: str) -> dict[int, int]:
+        return {}
+
+    def free_seats(self, _topology: str) -> int:
+        return 8
+
+    def fit(self, _topology: str, _seats: int | None) -> int:
+        return 4
+
+    def hold(self, _topology: str) -> bool:
+        return self.held()
+
+    def release_hold(self, topology: str) -> None:
+        self.let_go.append(topology)
+
+    def await_end(self, query: FakeRun, timeout_s: float) -> QueryRunEnd | None:
+        query.ended.wait(min(timeout_s, 0.01))
+        if not self.alive:
+            raise ConnectionRefusedError("the gateway is gone")
+        return query.end
+
+    def set_restartable(self, topology: str, query: object) -> None:
+        if query is None:
+            self.restartable.discard(topology)
+        else:
+            self.restartable.add(topology)
+
+
+class FakeWriter(DataStreamWriter):
+    """starts: what each start raises; None: it starts. The last one is repeated."""
+
+    def __init__(self, engine: FakeEngine, starts: list[Exception | None]) -> None:
+        self._engine, self._starts = engine, starts
+
+    def option(self, key: str, value: Any) -> "FakeWriter":  # noqa: ARG002
+        return self
+
+    def start(self, *_args: object, **_options: object) -> Any:
+        error = self._starts.pop(0) if len(self._starts) > 1 else self._starts[0]
+        if error is not None:
+            raise error
+        self._engine.runs.append(FakeRun(len(self._engine.runs) + 1))
+        return self._engine.runs[-1]

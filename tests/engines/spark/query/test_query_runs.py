@@ -1,0 +1,227 @@
+"""Supervision on an engine without Spark: every end has a cause, and an error while the application lives is no end."""
+
+import threading
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from pyspark.errors import AnalysisException
+from tests.engines.spark.query.fake_engine import FakeEngine, FakeWriter, died
+
+from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+from barograph.engines.spark.query.supervised_query import Supervised
+
+QUICK = RestartLimits(same_failures=3, in_a_row=5, first_wait_s=0.01, longest_wait_s=0.02, keep_trying_s=0.2)
+KILLED = died("java.lang.RuntimeException: something in the query")
+
+
+class JavaError(Py4JJavaError):  # type: ignore[misc]  # Py4J ships no types
+    """As Py4J raises it, without a JVM."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+        self.java_exception = SimpleNamespace()
+        self.text = text
+
+    def __str__(self) -> str:
+        return f"An error occurred while calling o7.start.\n: {self.text}\n\tat org.apache.spark.Some.line(Some:1)"
+
+
+UNREACHABLE = JavaError("java.net.ConnectException: Call to namenode:8020 failed: Connection refused")
+
+
+def supervised(
+    engine: FakeEngine, *starts: Exception | None, build: Callable[[], Any] | None = None, limits: RestartLimits = QUICK
+) -> Supervised:
+    """starts: what each start raises, the first one of all included."""
+    writer = FakeWriter(engine, list(starts) or [None])
+    return Supervised(cast(SparkEngine, engine), build or (lambda: writer), "/checkpoints/counting", limits)
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not become true in time"
+        time.sleep(0.005)
+
+
+def ended_by(query: Supervised) -> Exception:
+    """What awaitTermination raises; it must be what exception() says."""
+    with pytest.raises(Exception) as raised:  # which one is what the tests are about
+        query.awaitTermination(10.0)
+    assert query.exception() is raised.value
+    assert not query.isActive
+    assert query.gave_up_because in "".join(raised.value.__notes__)
+    return raised.value
+
+
+def test_a_java_exception_at_a_restart_is_retried_while_the_application_lives() -> None:
+    engine = FakeEngine()
+    query = supervised(engine, None, UNREACHABLE, UNREACHABLE, UNREACHABLE, UNREACHABLE, None)
+    engine.runs[0].end_with(KILLED)
+    until(lambda: len(query.restarts) == 1)
+    assert query.isActive and query.exception() is None
+    assert [r.runId for r in engine.runs] == ["run-1", "run-2"]
+    query.stop()
+    assert query.awaitTermination(1.0) is True
+
+
+def test_a_java_exception_that_does_not_pass_is_raised_in_the_end() -> None:
+    engine = FakeEngine()
+    began = time.monotonic()
+    query = supervised(engine, None, UNREACHABLE)
+    engine.runs[0].end_with(KILLED)
+    assert ended_by(query) is UNREACHABLE
+    assert "is not available" in query.gave_up_because and not query.is_bug
+    assert time.monotonic() - began >= QUICK.keep_trying_s
+    assert engine.restartable == set()
+
+
+def test_an_error_in_the_programs_own_function_is_raised_at_once() -> None:
+    engine = FakeEngine()
+    writer, calls = FakeWriter(engine, [None]), []
+
+    def build() -> FakeWriter:
+        calls.append(1)
+        if len(calls) > 1:
+            raise KeyError("topic")
+        return writer
+
+    query = supervised(engine, build=build)
+    engine.runs[0].end_with(KILLED)
+    assert isinstance(ended_by(query), KeyError)
+    assert query.is_bug
+    assert query.gave_up_because == "a bug in the query: the function that builds it fails: KeyError: 'topic'"
+
+
+def test_a_query_that_spark_refuses_is_given_up_at_once() -> None:
+    engine = FakeEngine()
+    refused = AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] there is no such table")
+    query = supervised(engine, None, refused)
+    engine.runs[0].end_with(KILLED)
+    assert ended_by(query) is refused
+    assert query.is_bug
+
+
+def test_the_end_of_the_application_is_raised() -> None:
+    engine = FakeEngine()
+    query = supervised(engine, None, Py4JNetworkError("the gateway is gone"))
+    engine.alive = False
+    assert isinstance(ended_by(query), ConnectionRefusedError)
+    assert query.gave_up_because.startswith("the Spark application has ended: ")
+
+
+def test_an_application_that_ends_during_a_restart_is_not_waited_for() -> None:
+    engine = FakeEngine()
+
+    class Dying(FakeWriter):
+        def start(self, *args: object, **options: object) -> Any:
+            if engine.runs:
+                engine.alive = False
+                raise Py4JNetworkError("the gateway is gone")
+            return super().start(*args, **options)
+
+    query = supervised(engine, build=lambda: Dying(engine, [None]))
+    engine.runs[0].end_with(KILLED)
+    assert isinstance(ended_by(query), Py4JNetworkError)
+
+
+def test_an_error_of_the_engine_while_the_application_lives_does_not_end_the_supervision() -> None:
+    engine = FakeEngine(errors=[JavaError("java.lang.NullPointerException"), ValueError("an odd report")])
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    assert query.isActive and query.exception() is None
+    query.stop()
+
+
+def test_an_error_of_the_engine_that_does_not_pass_stops_the_query_and_is_raised() -> None:
+    """A query whose handle says that it has ended must not run on."""
+    odd = ValueError("an odd report")
+    engine = FakeEngine(errors=[odd] * 10_000)
+    query = supervised(engine)
+    assert ended_by(query) is odd
+    assert query.gave_up_because == "its supervision failed: ValueError: an odd report"
+    assert not engine.runs[0].isActive
+
+
+def test_a_stopped_query_ends_in_order() -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    query.stop()
+    assert (query.awaitTermination(1.0), query.exception(), query.isActive) == (True, None, False)
+
+
+def test_a_requested_restart_waits_for_a_query_that_dies_while_its_epoch_is_being_ended() -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    done: list[str] = []
+
+    def dies_once() -> bool:
+        if len(engine.runs) == 1:
+            engine.runs[0].end_with(KILLED)
+            return False
+        return True
+
+    engine.held = dies_once
+
+    def between() -> str:
+        done.append(engine.runs[-1].runId)
+        return ""
+
+    assert query.repartition(None, between) == ""
+    assert done == ["run-2"], "it is done once, with the run after the death"
+    assert [r.runId for r in engine.runs] == ["run-1", "run-2", "run-3"]
+    query.stop()
+
+
+def test_a_requested_restart_of_a_query_that_has_ended_says_so() -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    query.stop()
+    assert query.repartition(None) == "it is not running now: stopped"
+
+
+def test_an_epoch_that_does_not_end_is_said_and_the_query_runs_on() -> None:
+    engine = FakeEngine(held=lambda: False)
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    assert query.repartition(None) == "its epoch did not end in time"
+    assert engine.runs[0].isActive
+    query.stop()
+
+
+def test_a_query_that_is_held_and_cannot_be_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would stand still for as long as it is held."""
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    with monkeypatch.context() as patch:
+
+        def fail() -> None:
+            raise JavaError("java.util.concurrent.TimeoutException: the query does not stop")
+
+        patch.setattr(engine.runs[0], "stop", fail)
+        with pytest.raises(JavaError):
+            query.repartition(None)
+    assert engine.let_go == ["counting"]
+    assert query.repartition(None) == ""
+    assert engine.let_go == ["counting"], "a query that was stopped is not held any more"
+    query.stop()
+
+
+def test_work_between_two_runs_that_fails_is_a_problem_and_no_end() -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+
+    def between() -> str:
+        raise JavaError("java.lang.IllegalStateException: no executor")
+
+    assert "IllegalStateException" in query.repartition(None, between)
+    assert query.isActive and threading.active_count() > 1
+    query.stop()
