@@ -1,11 +1,11 @@
 """What looking costs the driver: CPU of its Python and of its JVM, with 200 instances, looked at once a second.
 
 One executor reports the instances as if ten executors ran them (``CrowdedTopology.scala``). Another process looks
-through the driver's endpoint, as a controller does. Windows in which it looks alternate with windows in which it does
-not; the difference of the medians is what looking costs. CPU is user and system time from /proc. BENCH_PAIRS (4) and BENCH_WINDOW_S
-(12) say how many pairs of windows, and how long each is. JSON: ``instances``; ``looks``; ``python_ms`` and ``jvm_ms``
-for each look; ``python_pct`` and ``jvm_pct`` of a core while it looks and ``..._without``. Bars: each look costs
-Python and the JVM at most 15 ms each.
+through the driver's endpoint, as a controller does. Windows in which it looks alternate with windows in which it
+does not; the difference of the medians is what looking costs. CPU is user and system time from /proc. BENCH_PAIRS (4)
+and BENCH_WINDOW_S (12) say how many pairs of windows, and how long each is. JSON: ``instances``; ``looks``;
+``python_ms`` and ``jvm_ms`` for each look; ``python_pct`` and ``jvm_pct`` of a core while it looks and
+``..._without``. Bars: each look costs Python and the JVM at most 15 ms each.
 """
 
 import os

@@ -44,7 +44,7 @@ def from_json(cls: type[T], data: object) -> T:
 
 def _quick(value: Any) -> Any:
     """As ``_plain``, without the path, which would take most of the time for a snapshot of many instances."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is str or kind is int or kind is bool or value is None:
         return value
     if kind is tuple:
@@ -58,7 +58,7 @@ def _quick(value: Any) -> Any:
 
 
 @cache
-def _field_names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
 
 

@@ -5,7 +5,6 @@ of what runs, with one exception: each epoch has new threads, and ``refresh`` pu
 ordered for their instances.
 """
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -14,17 +13,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.config import default
-from barograph.engines.latency import Histogram
 from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.bridge.baselines import Baselines
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.message import Message
-from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.bridge.query_run import QueryRunEnd
 from barograph.engines.spark.bridge.running_totals import NO_CYCLE_METRICS, CycleMetrics, RunningTotals, cycle_metrics
-from barograph.engines.spark.bridge.telemetry import EpochSeen, Telemetry
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.watched_telemetry import WatchedTelemetry
 from barograph.engines.spark.worker_slots import WorkerSlots
 from barograph.model import Instance, Node, Placement, Slot, Snapshot, Topology, Worker
 
@@ -45,7 +42,7 @@ class _World:
     placement: Placement
 
 
-class Observer:
+class Observer(WatchedTelemetry):
     """Of one Spark application. nodes: the node of each known host; other nodes are named by their host."""
 
     def __init__(
@@ -58,11 +55,11 @@ class Observer:
         released: Callable[[], Collection[str]] = tuple,
     ) -> None:
         """released: names of released nodes."""
+        super().__init__()
         self._bridge = Bridge(spark)
         self._now = now
         self._timeout_s = timeout_s
         self._born = now()
-        self._lock = threading.RLock()
         self._worker_slots = WorkerSlots(nodes)
         self._world = _World((), (), Placement())
         self._version = 0
@@ -72,7 +69,6 @@ class Observer:
         self._options: dict[str, QueryOptions] = {}
         self._levels: dict[str, int] = {}
         self._levels_version = 0
-        self._telemetry = Telemetry()
         self._taken_in = -1  # the version of the telemetry that ``_world`` was made of
         self._threads_seen: dict[Instance, tuple[str, int]] = {}
         self._telemetry.take(message := self._bridge.observe(0, True))
@@ -233,47 +229,11 @@ class Observer:
         """Executor -> its slot."""
         return self._worker_slots.of
 
-    def epochs(self, topology: str) -> list[EpochSeen]:
-        """The epochs that are remembered, oldest first."""
-        with self._lock:
-            return list(self._telemetry.epochs.get(topology, {}).values())
-
-    def present(self, topology: str) -> EpochSeen | None:
-        """The epoch that was planned last, as it was at the last ``refresh``; None if the topology does not run."""
-        with self._lock:
-            return self._telemetry.present(topology)
-
-    @property
-    def running(self) -> tuple[str, ...]:
-        """Names of the topologies that ran at the last ``refresh``, in the order of their submission."""
-        return tuple(self._telemetry.topologies)
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """Names of all topologies that ever ran."""
-        return tuple(self._telemetry.known)
-
-    def output_rows(self, topology: str, start: int = 0, end: int | None = None) -> int:
-        """Rows out, as far as they are remembered; in a span of centiseconds since 1970."""
-        with self._lock:
-            counts = self._telemetry.output.get(topology, OutputCounts())
-            return counts.total if end is None else counts.between(start, end)
-
-    def output(self, topology: str) -> dict[int, int]:
-        """Rows out by centisecond since 1970, as far as they are remembered."""
-        with self._lock:
-            return self._telemetry.output.get(topology, OutputCounts()).as_dict()
-
     def workers(self) -> tuple[Worker, ...]:
         """The workers that are alive now."""
         with self._lock:
             self.refresh()
             return self._world.workers
-
-    def latency(self, topology: str, clock: str) -> Histogram:
-        """Complete times of every row that has left the topology so far; clock: due or read."""
-        with self._lock:
-            return self._telemetry.latency(topology, clock)
 
     def await_end(self, query: StreamingQuery, timeout_s: float) -> QueryRunEnd | None:
         """How this run of the query ended; None if it still runs after the timeout."""
@@ -293,6 +253,11 @@ class Observer:
             self.refresh()
             return self._left_seats(topology)
 
+    @property
+    def seats(self) -> int:
+        """Seats of all live executors, as of the last look."""
+        return sum(e.seats for e in self._telemetry.executors)
+
     def _left_seats(self, topology: str) -> int:
         others = (self._telemetry.present(name) for name in self._telemetry.topologies if name != topology)
-        return sum(e.seats for e in self._telemetry.executors) - sum(len(e.seated) for e in others if e is not None)
+        return self.seats - sum(len(e.seated) for e in others if e is not None)

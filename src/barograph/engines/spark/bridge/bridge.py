@@ -35,6 +35,10 @@ class Bridge:
         except (Py4JError, OSError):  # its JVM is gone
             return False
 
+    def is_local(self) -> bool:
+        """Whether the driver is the only executor."""
+        return bool(self._session.sparkContext().isLocal())
+
     def observe(self, cursor: int, meters: bool) -> Message:
         """What is newer than ``cursor``, which is of the last message; 0 for everything. meters: with the totals of
         instances and executors. It changes nothing in the plug-in."""
