@@ -55,6 +55,7 @@ SCHEMA = pa.schema(
         "reasons": _list(about=_TEXT, code=_TEXT, why=_TEXT, numbers=pa.map_(_TEXT, _NUMBER)),
         "done": pa.list_(_TEXT),
         "refused": _list(what=_TEXT, code=_TEXT, reason=_TEXT),
+        "left_out": _list(what=_TEXT, code=_TEXT, reason=_TEXT),
         "order_to_commit_s": _NUMBER,
         "gap_s": _NUMBER,
         "gap_why": _TEXT,
@@ -206,6 +207,9 @@ def _decided(cycle: Cycle) -> dict[str, Any]:
         "done": None if outcome is None else list(outcome.done),
         "refused": None if outcome is None else [
             {"what": r.what, "code": r.code.value, "reason": r.reason} for r in outcome.refused
+        ],
+        "left_out": None if outcome is None else [
+            {"what": r.what, "code": r.code.value, "reason": r.reason} for r in outcome.left_out
         ],
         "order_to_commit_s": None if outcome is None else outcome.order_to_commit_s,
     }  # fmt: skip
