@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from barograph.model.checks import require, require_name, require_number, require_whole
+from barograph.model.checks import require, require_name, require_number, require_topology_name, require_whole
 from barograph.model.cluster import Slot
 from barograph.model.placement import Placement
 from barograph.model.reason import Reason
@@ -58,7 +58,7 @@ class Rescale:
     parallelism: int
 
     def __post_init__(self) -> None:
-        require_name("rescale.topology", self.topology)
+        require_topology_name("rescale.topology", self.topology)
         require_name("rescale.operator", self.operator)
         require_whole(f"rescale of {self.operator}: parallelism", self.parallelism, 1)
 

@@ -34,6 +34,28 @@ def started(**planned_ms: int) -> tuple[Telemetry, list[str]]:
     return telemetry, names
 
 
+ODD = ("my query", "a/b", "a=b", "a,b", "a@b", "über/", "tab\t")
+
+
+def test_a_query_may_have_any_name() -> None:
+    telemetry, _ = started(**dict.fromkeys(ODD, 1000))
+    assert set(telemetry.topologies) == set(ODD)
+    for name in ODD:
+        present = telemetry.present(name)
+        assert present is not None and list(present.seated) == [Instance(name, "s", 0)]
+
+
+def test_a_topology_that_cannot_be_read_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
+    sound = layouts((0, "sound", {"s": 1}, (), [1]), (1, "twice", {"s": 1, "again": 1}, (), [2, 3]))
+    columns = {**sound, "operator_name": ["s", "s", "s"], "topology": [0, 1], "present": [1, 1], "read": [0, 0, 0]}
+    telemetry = Telemetry()
+    for _ in range(3):
+        telemetry.take(message(columns))
+    assert list(telemetry.topologies) == ["sound"]
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == 1 and warnings[0].startswith("the query 'twice' is not steered: ")
+
+
 def test_topologies_are_in_order_of_submission() -> None:
     telemetry, _ = started(late=3000, early=1000)
     assert list(telemetry.topologies) == ["early", "late"]

@@ -28,6 +28,15 @@ class OperatorSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeSeen:
+    """An edge as the planner sees it."""
+
+    source: str
+    target: str
+    grouping: str
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeBlock:
     """An edge, its instances by position in the topology, and where its counts are among those of the topology."""
 
@@ -49,7 +58,7 @@ class TopologyLayout:
     id: int
     name: str
     operators: tuple[OperatorSeen, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[EdgeSeen, ...]
     ids: Whole
 
     @cached_property
@@ -98,7 +107,8 @@ class TopologyLayout:
         return found
 
     def topology(self, restartable: bool = False) -> Topology:
-        """restartable: it can be stopped, its state repartitioned, and started again."""
+        """restartable: it can be stopped, its state repartitioned, and started again. Raises BadInput if the planner's
+        names cannot be used."""
         stateful = [o.name for o in self.operators if o.stateful]
 
         def fixed_because(seen: OperatorSeen) -> str:
@@ -113,7 +123,7 @@ class TopologyLayout:
                 Operator(o.name, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=fixed_because(o))
                 for o in self.operators
             ),
-            self.edges,
+            tuple(Edge(e.source, e.target, Grouping(e.grouping)) for e in self.edges),
         )
 
 
@@ -134,12 +144,12 @@ def read_layouts(message: Message) -> list[TopologyLayout]:
         operators.setdefault(at, []).append(
             OperatorSeen(name, parallelism, bool(source), bool(stateful), fixed_because, bool(repartition))
         )
-    edges: dict[int, list[Edge]] = {}
+    edges: dict[int, list[EdgeSeen]] = {}
     for at, source_name, target, grouping in zip(
         message.whole("edge_layout"), message.texts("edge_source"), message.texts("edge_target"),
         message.texts("edge_grouping"), strict=True,
     ):  # fmt: skip
-        edges.setdefault(at, []).append(Edge(source_name, target, Grouping(grouping)))
+        edges.setdefault(at, []).append(EdgeSeen(source_name, target, grouping))
     found, ids, start = [], message.numbers("instance_id"), 0
     for at, (number, name) in enumerate(
         zip(message.whole("layout_topology"), message.texts("layout_name"), strict=True)

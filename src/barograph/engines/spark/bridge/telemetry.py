@@ -4,6 +4,7 @@ that was counted so far.
 The memory is bounded: a topology keeps its last epochs and its last hour of output.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,10 @@ from barograph.engines.spark.bridge.message import Message, Whole
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.bridge.reports import Executor, LifeReport, Seated, read_epochs, read_executors, read_lives
 from barograph.engines.spark.bridge.running_totals import RunningTotals, read_totals
-from barograph.model import Instance, Topology
+from barograph.logs import OnceOnly
+from barograph.model import BadInput, Instance, Topology
+
+log = logging.getLogger(__name__)
 
 EPOCHS_KEPT = 300
 # A topology with many instances keeps fewer epochs, so that the driver does not grow for hours.
@@ -61,6 +65,7 @@ class Telemetry:
         """Topologies as they were last reported, including those that do not run now."""
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, OutputCounts] = {}
+        self._warnings = OnceOnly(log)
         self._present: dict[str, EpochSeen] = {}
         self._first_planned_ms: dict[str, int] = {}
         self._restartable: frozenset[str] = frozenset()
@@ -170,10 +175,13 @@ class Telemetry:
             for number, runs in zip(*self._listed, strict=True)
             if runs and self._layouts[number].operators
         }
-        self.topologies = {
-            name: running[name].topology(name in self._restartable)
-            for name in in_order_of_submission(running.keys(), self.known, self._first_planned_ms)
-        }
+        self.topologies = {}
+        for name in in_order_of_submission(running.keys(), self.known, self._first_planned_ms):
+            try:
+                self.topologies[name] = running[name].topology(name in self._restartable)
+                self._warnings.over(name)
+            except BadInput as error:  # the other topologies are not affected
+                self._warnings.warn(name, f"the query {name!r} is not steered: {error}")
         self.known.update(self.topologies)
         self.version += 1
 
