@@ -61,9 +61,6 @@ package org.apache.spark.barograph.internals {
   import java.util.concurrent.Semaphore
 
   import org.apache.spark.{SparkContext, SparkEnv}
-  import org.apache.spark.barograph.orders.{AskHowFar, Orders}
-  import org.apache.spark.barograph.plugin.AreYouThere
-  import org.apache.spark.barograph.telemetry.Lives
   import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
   import org.apache.spark.scheduler.TaskSchedulerImpl
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
@@ -122,15 +119,17 @@ package org.apache.spark.barograph.internals {
       field.set(writer, another(field.get(writer).asInstanceOf[Semaphore]))
     }
 
-    /** An endpoint for orders in this executor. The driver sends over the connection that the executor opened. */
-    def mailbox(name: String)(take: Orders => Unit): RpcEndpointRef = {
+    /**
+     * An endpoint of this executor for bytes, and for questions and answers in bytes. The driver sends over the
+     * connection that the executor opened.
+     */
+    def mailbox(name: String, take: Array[Byte] => Unit, answer: Array[Byte] => Array[Byte]): RpcEndpointRef = {
       val env: RpcEnv = SparkEnv.get.rpcEnv
       env.setupEndpoint(name, new ThreadSafeRpcEndpoint {
         override val rpcEnv: RpcEnv = env
-        override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
+        override def receive: PartialFunction[Any, Unit] = { case message: Array[Byte] => take(message) }
         override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
-          case AreYouThere => context.reply(true)
-          case AskHowFar(topology) => context.reply(Lives.howFar(topology))
+          case question: Array[Byte] => context.reply(answer(question))
         }
       })
     }
