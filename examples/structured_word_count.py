@@ -1,7 +1,7 @@
 """Counts the words of a stream in real-time mode, as in Spark's Structured Streaming guide. Barograph restarts it.
 
-    spark-submit $(barograph conf --workloads) examples/structured_word_count.py CHECKPOINT
-    spark-submit $(barograph conf) examples/structured_word_count.py CHECKPOINT localhost:9092 lines
+    barograph conf --workloads --submit examples/structured_word_count.py CHECKPOINT
+    barograph conf --submit examples/structured_word_count.py CHECKPOINT localhost:9092 lines
 
 Without a Kafka broker and topic, the input is 200 lines a second from Barograph's replay source, whose jar --workloads
 puts on the class path. Statements that were added for Barograph are marked.

@@ -205,3 +205,60 @@ def test_queries_in_sql(folder: Path) -> None:
     answer = ask(folder, "select nothing from nowhere")
     assert answer.returncode == 2
     assert "--sql:" in answer.stderr
+
+
+STATEMENTS = r"""
+import json, sys
+from pathlib import Path
+from barograph.cli.history import opened, show_answer
+from barograph.model import BadInput
+folder, logs, out = map(Path, sys.argv[1:])
+fine = [
+    "select 1 as a;",
+    "with n as (select number from cycles) select number from n order by number desc limit 1 -- the last",
+    "(select 1 as a) union all (select 2)",
+    "values (1), (2)",
+]
+bad = [
+    f"insert overwrite directory '{out}' using parquet select 1",
+    f"from cycles insert overwrite directory '{out}' using parquet select number",
+    f"with n as (select 1 as a) insert overwrite directory '{out}' using parquet select a from n",
+    f"create table t using parquet location '{out}' as select 1",
+    "drop view cycles",
+    "create or replace temp view cycles as select 1",
+    "set spark.sql.ansi.enabled=false",
+    "select 1; select 2",
+    "select 1); drop view cycles; select (1",
+    "select reflect('java.lang.System', 'setProperty', 'a', 'b')",
+    "select java_method('java.lang.System', 'exit', 0)",
+    "",
+]
+with opened(folder, logs) as spark:
+    for query in fine:
+        show_answer(spark, query, "json")
+    for query in bad:
+        try:
+            show_answer(spark, query, "json")
+            print("accepted:", query)
+        except BadInput as error:
+            assert str(error).startswith("--sql") and chr(10) not in str(error), error
+    print(json.dumps(spark.sql("select count(*) as n from cycles").first().asDict()))
+"""
+
+
+@pytest.mark.spark
+def test_sql_is_one_query_that_changes_nothing(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", STATEMENTS, str(folder), str(tmp_path / "logs"), str(out)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    entries = 1 + len(list(cycles(folder)))
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found == [
+        {"a": 1}, {"number": entries}, {"a": 1}, {"a": 2}, {"col1": 1}, {"col1": 2}, {"n": entries},
+    ]  # fmt: skip
+    assert not out.exists()

@@ -32,6 +32,21 @@ def test_a_reader_that_stops_reading_ends_it_quietly(case: str, buffered: bool) 
     assert done.returncode == (0 if case == "the help" else 141)
 
 
+@pytest.mark.parametrize("case", [c for c in QUIET if c != "the help"])
+def test_output_on_a_full_disk_is_one_sentence(case: str) -> None:
+    command = [sys.executable, "-m", "barograph.cli.main", *QUIET[case]]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.stderr == "barograph: the output cannot be written: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_it_runs_without_an_output() -> None:
+    command = f"{sys.executable} -m barograph.cli.main policies >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_another_broken_pipe_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_: object) -> int:
         raise BrokenPipeError("a driver's socket")

@@ -88,3 +88,27 @@ def test_autoscale_forecasts_a_linear_load_exactly_whatever_the_lengths_of_the_c
         assert found.arrived == pytest.approx(expected * lengths_s[-1], rel=1e-6, abs=1e-6)
     else:
         assert found.arrived == pytest.approx((expected - slope * ahead_s) * lengths_s[-1], rel=1e-6, abs=1e-6)
+
+
+@each
+@settings(max_examples=40, deadline=None)
+@given(
+    lengths_s=st.lists(st.floats(0.3, 60), min_size=1, max_size=25),
+    rate=st.floats(1, 1e5),
+    horizon=st.sampled_from([1, 3, 6]),
+)
+def test_a_constant_load_has_one_forecast_however_time_is_cut_into_cycles(
+    forecaster: ByFrame, lengths_s: list[float], rate: float, horizon: int
+) -> None:
+    """In rows a second, within 1 %; and it does not rise."""
+    history, at_s = [], 0.0
+    for length_s in lengths_s:
+        at_s += length_s
+        lines = rate * length_s
+        numbers = {"spout": work(lines), "split": work(lines, out=5), "count": work(5 * lines, out=0)}
+        history.append(remembered(seen(WORD_COUNT, numbers, cycle_s=length_s, at_s=at_s)))
+    *earlier, last = history
+    found = forecaster(earlier, last.snapshot, horizon)
+    rates = [o.arrived / last.snapshot.cycle_s for o in found.operators]
+    assert rates == pytest.approx([rate, rate, 5 * rate], rel=0.01)
+    assert [o.executed / last.snapshot.cycle_s for o in found.operators] == pytest.approx(rates, rel=0.01)

@@ -6,9 +6,9 @@
     barograph history DIR --sql "select at_s, about, code, why from reasons where code = 'rolled-back'"
 
 A history may be read while it is being written. "in" is the rate at which rows arrive at the sources of all topologies.
---sql starts Spark on this machine. Its views are cycles (all columns), and operators, topologies, errors, moves,
-rescales, reasons and refused (a row for each element, with number, wall_ms and at_s of its cycle). docs/history.md
-lists the columns.
+--sql starts Spark on this machine and takes one query; any other statement is refused, so nothing is changed. Its views
+are cycles (all columns), and operators, topologies, errors, moves, rescales, reasons and refused (a row for each
+element, with number, wall_ms and at_s of its cycle). docs/history.md lists the columns.
 """
 
 import argparse
@@ -163,7 +163,8 @@ def _answer(folder: Path, query: str, form: str) -> int:
 
     logs = new_log_folder("history")
     try:
-        _ask_spark(folder, query, form, logs)
+        with opened(folder, logs) as spark:
+            show_answer(spark, query, form)
     except BadInput:
         raise
     except Exception:
@@ -172,8 +173,9 @@ def _answer(folder: Path, query: str, form: str) -> int:
     return 0
 
 
-def _ask_spark(folder: Path, query: str, form: str, logs: Path) -> None:
-    from pyspark.errors import AnalysisException, ParseException
+@contextlib.contextmanager
+def opened(folder: Path, logs: Path) -> Iterator["SparkSession"]:
+    """A Spark session with the views of the history."""
     from pyspark.sql import SparkSession
 
     from barograph.engines.spark.log_folder import SPARK
@@ -182,15 +184,39 @@ def _ask_spark(folder: Path, query: str, form: str, logs: Path) -> None:
     with quiet_local("barograph history", logs / SPARK) as spark, still(folder) as view:
         assert isinstance(spark, SparkSession)
         _views(spark, view)
-        try:
-            found = spark.sql(query)
-            if form == "table":
-                found.show(1000, truncate=False)
-            else:
-                for row in found.toLocalIterator():
-                    print(json.dumps(row.asDict(recursive=True), default=str))
-        except (AnalysisException, ParseException) as error:
-            raise BadInput(f"--sql: {str(error).splitlines()[0]}") from None
+        _without_calls(spark)
+        yield spark
+
+
+def show_answer(spark: "SparkSession", query: str, form: str) -> None:
+    from pyspark.errors import AnalysisException, ParseException
+
+    try:
+        found = spark.sql(as_query(query))
+        if form == "table":
+            found.show(1000, truncate=False)
+        else:
+            for row in found.toLocalIterator():
+                print(json.dumps(row.asDict(recursive=True), default=str))
+    except ParseException as error:
+        what = "--sql takes one query and no other statement, for example select * from reasons"
+        raise BadInput(f"{what}: {str(error).splitlines()[0]}") from None
+    except AnalysisException as error:
+        raise BadInput(f"--sql: {str(error).splitlines()[0]}") from None
+
+
+def as_query(text: str) -> str:
+    """The text as a subquery. Spark's grammar allows no statement there that changes anything, and only one query."""
+    return f"select * from (\n{text.strip().removesuffix(';')}\n)"
+
+
+def _without_calls(spark: "SparkSession") -> None:
+    """Remove the functions of SQL that call any Java method, since such a call may write."""
+    registry = spark._jsparkSession.sessionState().functionRegistry()
+    found = registry.listFunction()
+    for function in [found.apply(i) for i in range(found.length())]:
+        if function.funcName() in ("reflect", "java_method", "try_reflect"):
+            registry.dropFunction(function)
 
 
 def _views(spark: "SparkSession", folder: Path) -> None:

@@ -5,6 +5,7 @@ help. Modules are imported only when needed, so that ``barograph allot`` never w
 """
 
 import argparse
+import errno
 import importlib
 import os
 import re
@@ -12,7 +13,7 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from barograph import __version__, logs
 from barograph.model import BadInput
@@ -35,6 +36,9 @@ COMMANDS: dict[str, str] = {
 }
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
 class _Parser(argparse.ArgumentParser):
     """Wrong arguments give one line, as all bad input does, instead of the usage."""
 
@@ -47,11 +51,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _run(argv)
         finally:
-            sys.stdout.flush()  # here, where an error can still be handled
+            if sys.stdout is not None:  # a shell may start it without one: >&-
+                sys.stdout.flush()  # here, where an error can still be handled
     except BrokenPipeError:
         if not _output_is_closed():  # another pipe or socket broke
             raise
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        _discard(sys.stdout)
+        print(f"barograph: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def _output_is_closed() -> bool:
@@ -60,17 +71,22 @@ def _output_is_closed() -> bool:
     for stream in (sys.stdout, sys.stderr):
         try:
             number = stream.fileno()
-        except OSError:  # not a file: replaced by a caller
+        except (OSError, AttributeError):  # not a file: replaced by a caller, or closed
             continue
         # Polled, because a second flush succeeds where the failed write has dropped its text.
         poll = select.poll()
         poll.register(number, select.POLLOUT)
         if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, number)
-            os.close(nowhere)
+            _discard(stream)
             closed = True
     return closed
+
+
+def _discard(stream: TextIO) -> None:
+    """What is left in its buffer, and all that is still written, goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _run(argv: Sequence[str] | None) -> int:

@@ -5,7 +5,6 @@ Each source gives what was written, with the place, and refuses names that do no
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 from barograph.config.declared import OPTIONS
 from barograph.config.option import SPARK_PREFIX, Option
-from barograph.model.checks import BadInput, require_plain
+from barograph.config.toml_text import NotToml, parse_toml
+from barograph.model.checks import BadInput
 
 FILE_NAME = "barograph.toml"
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
@@ -46,10 +46,9 @@ def from_file(path: Path | None) -> list[SetOption]:
     except UnicodeDecodeError:
         raise BadInput(f"{path} is not UTF-8 text: write it in the format of {FILE_NAME}") from None
     try:
-        parsed = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadInput(_not_toml(path, text, str(error))) from None
-    require_plain(str(path), parsed)
+        parsed = parse_toml(text, str(path))
+    except NotToml as error:
+        raise BadInput(_not_toml(path, text, error.said)) from None
     lines = _lines(text)
     found = []
     for name, value in _flat(parsed):

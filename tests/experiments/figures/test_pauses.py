@@ -2,7 +2,7 @@
 
 import pytest
 
-from barograph.experiments.figures.pauses import Pause, longest, pauses
+from barograph.experiments.figures.pauses import Pause, around, longest, pauses
 from barograph.model import Load
 
 STEADY = Load.parse("constant 100").schedule(10.0)
@@ -38,3 +38,21 @@ def test_waiting_rows_make_silence_a_pause_also_after_the_close() -> None:
 
 def test_no_output_at_all() -> None:
     assert longest(found({})) == 0.0
+
+
+def test_the_pause_of_a_kill_is_that_of_the_restart_it_caused() -> None:
+    """Rows of other executors come for 0.3 s after the kill, then the query fails and is down for two seconds."""
+    listed = found(out_at(*[t / 10 for t in range(1, 24)], *[t / 10 for t in range(45, 100)]))
+    kill, restart = (2.0, 2.02), (2.35, 4.35)
+    assert longest(listed, *kill) < 0.2, "in the moment of the kill nothing pauses"
+    assert longest(listed, *around(kill, [restart], [2.0, 8.0])) == pytest.approx(2.2, abs=0.02)
+
+
+def test_a_restart_belongs_to_the_action_before_it() -> None:
+    restarts = [(2.35, 4.35), (9.0, 11.0), (70.0, 71.0)]
+    begun = [2.0, 2.1, 5.0, 8.0, 12.0]
+    assert around((2.0, 2.02), restarts, begun) == (2.0, 4.35)
+    assert around((2.1, 2.12), restarts, begun) == (2.1, 4.35), "two kills in one second"
+    assert around((5.0, 6.0), restarts, begun) == (5.0, 6.0), "the next failure comes after the next action"
+    assert around((8.0, 8.1), restarts, begun) == (8.0, 11.0)
+    assert around((12.0, 12.1), restarts, begun) == (12.0, 12.1), "too late to be its own"

@@ -333,3 +333,27 @@ def test_small_instances_are_not_rounded_up_in_large_steps() -> None:
     """Steps of 20 would fill a node of 200 % with ten instances, however little they need."""
     found = one([], seen(chain(SOURCE), {"s": work(400, ms=1)}, cluster=nodes(3, 200)))
     assert found.shares_pct == pytest.approx((200 / 30,) * 4)
+
+
+def demanded(lengths_s: list[float], rate: float) -> list[Demand]:
+    """What it wants in each cycle, under a constant load of rows that take 2 ms."""
+    history: list[Cycle] = []
+    at_s = 0.0
+    for length_s in lengths_s:
+        at_s += length_s
+        rows = rate * length_s
+        topology = chain(SOURCE, Operator("k", 4))
+        now = seen(topology, {"s": work(rows, ms=2), "k": work(rows, ms=2)}, cycle_s=length_s, at_s=at_s)
+        history.append(remembered(now, size(history, now, Adaptive())))
+    return [cycle.demand for cycle in history]
+
+
+@settings(max_examples=40, deadline=None)
+@given(lengths_s=st.lists(st.floats(0.5, 40), min_size=1, max_size=25), rate=st.floats(10, 1500))
+def test_a_constant_load_wants_the_same_however_time_is_cut_into_cycles(lengths_s: list[float], rate: float) -> None:
+    """Shares within 1 %, and never other instances: a long cycle, as a move makes one, is no reason for a change."""
+    cut, even = demanded(lengths_s, rate), demanded([2.0] * len(lengths_s), rate)
+    for mine, theirs in zip(cut, even, strict=True):
+        for a, b in zip(mine.operators, theirs.operators, strict=True):
+            assert a.parallelism == b.parallelism == 4
+            assert sum(a.shares_pct) == pytest.approx(sum(b.shares_pct), rel=0.01)

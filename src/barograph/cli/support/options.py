@@ -1,8 +1,8 @@
 """Options that several commands have, as they are written on the command line."""
 
-import tomllib
 from collections.abc import Iterable
 
+from barograph.config.toml_text import NotToml, parse_toml
 from barograph.model.checks import require
 
 
@@ -13,8 +13,8 @@ def parse_options(texts: Iterable[str]) -> dict[str, object]:
         name, sign, value = text.partition("=")
         require(bool(name and sign), f"--option {text!r} is not NAME=VALUE")
         try:
-            found[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+            found[name] = parse_toml(f"value = {value}", f"--option {name}")["value"]
+        except NotToml:
             found[name] = value
     return found
 

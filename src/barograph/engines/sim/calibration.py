@@ -6,7 +6,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from barograph.engines.sim.scenario.fields import parse_toml
+from barograph.config.toml_text import parse_toml
 from barograph.model.checks import BadInput, require, require_number
 
 CONSTANTS, MEASURED = "calibration.toml", "measured.json"

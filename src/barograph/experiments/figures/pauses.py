@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from barograph.model import Schedule
 
 STEP_MS = 10  # output is counted by centisecond
+TOGETHER_S = 0.5  # actions of the same second may have caused the same restart
+CAUSED_S = 30.0  # in which the loss of a process is noticed at the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +44,18 @@ def pauses(
 def longest(found: Iterable[Pause], start_s: float = 0.0, end_s: float = float("inf")) -> float:
     """The longest pause that overlaps the time from start_s to end_s; 0 where there is none."""
     return max((p.length_s for p in found if p.end_s >= start_s and p.start_s <= end_s), default=0.0)
+
+
+def around(
+    action: tuple[float, float], restarts: Iterable[tuple[float, float]], begun_s: Iterable[float]
+) -> tuple[float, float]:
+    """The time in which an action shows in the output: until the restart that it caused is done, if it caused one.
+
+    restarts: from the failure until the query ran again. begun_s: when each action of the run began. A kill takes a
+    moment, and its query fails later; the first failure after the action counts as its own, if it comes within CAUSED_S
+    and before the next action.
+    """
+    start_s, end_s = action
+    next_s = min((s for s in begun_s if s > start_s + TOGETHER_S), default=float("inf"))
+    caused = [r for r in restarts if start_s - STEP_MS / 1000 <= r[0] <= min(end_s + CAUSED_S, next_s)]
+    return start_s, max(end_s, min(caused)[1]) if caused else end_s

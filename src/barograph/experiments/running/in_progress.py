@@ -19,7 +19,7 @@ from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.experiments.figures.cpu_in_force import CpuInForce
 from barograph.experiments.figures.degradation import degradation, stops_of
-from barograph.experiments.figures.pauses import longest, pauses
+from barograph.experiments.figures.pauses import around, longest, pauses
 from barograph.experiments.figures.repeats import first_time_output, restart_report
 from barograph.experiments.figures.rows_read import RowsRead
 from barograph.experiments.figures.steered import Steered
@@ -224,9 +224,12 @@ class RunInProgress:
         new = first_time_output(output, restarts, self.start_ms)
         results = self.settings.results_per_load_row()
         found = pauses(new, self.schedule, self.start_ms, self.settings.seconds, results)
+        downs = [(r.at_s, r.at_s + r.down_s) for r in restarts]
+        acted = self.journal.actions()
+        begun = [window[0] for _, window in acted]
         actions = tuple(
-            replace(report, gap_s=longest(found, start, end) if report.ok else None)
-            for report, (start, end) in self.journal.actions()
+            replace(report, gap_s=longest(found, *around(window, downs, begun)) if report.ok else None)
+            for report, window in acted
         )
         steering = self.steered or self.unsteered.told(actions, whole=not self.takes_over)
         windows = [window for report, window in self.journal.actions() if report.ok]

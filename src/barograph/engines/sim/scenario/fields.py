@@ -1,25 +1,13 @@
 """Reading a table strictly: every error names the file, the table and the field."""
 
-import tomllib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from barograph.model import BadInput
-from barograph.model.checks import require, require_plain
+from barograph.model.checks import require
 
 T = TypeVar("T")
 MISSING = object()
-
-
-def parse_toml(text: str, where: str) -> dict[str, Any]:
-    try:
-        found = tomllib.loads(text)
-    except ValueError as error:  # an error of the parser, or a number of thousands of digits
-        raise BadInput(f"{where}: {error}") from None
-    except RecursionError:
-        raise BadInput(f"{where}: values are nested too deeply to be read") from None
-    require_plain(where, found)
-    return found
 
 
 class TableFields:

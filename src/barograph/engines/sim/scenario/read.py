@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from barograph.config.toml_text import parse_toml
 from barograph.engines.sim.calibration import CONSTANT_NAMES
 from barograph.engines.sim.scenario.bounds import COST_MS, MOST_KEYS, require_bounds
 from barograph.engines.sim.scenario.chain import chain
@@ -17,7 +18,7 @@ from barograph.engines.sim.scenario.definition import (
     Trigger,
     Work,
 )
-from barograph.engines.sim.scenario.fields import MISSING, TableFields, parse_toml
+from barograph.engines.sim.scenario.fields import MISSING, TableFields
 from barograph.engines.sim.scenario.variants import variants, varied
 from barograph.engines.sim.world.sync import Sync
 from barograph.engines.sim.world.triggers import above_for

@@ -1,0 +1,52 @@
+"""``barograph conf``: settings in each format, and an application that runs with them outside the environment."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+
+APPLICATION = """
+import json, sys
+import barograph
+from pyspark import SparkConf, SparkContext
+SparkContext._ensure_initialized()  # the JVM that spark-submit started
+plugins = SparkConf().get("spark.plugins")
+print(json.dumps([sys.executable, plugins, sys.argv[1:]]))
+"""
+
+
+def test_the_same_settings_in_each_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--format", "json"]) == 0
+    settings = json.loads(capsys.readouterr().out)
+    assert settings["spark.plugins"] == "org.apache.spark.barograph.BarographPlugin"
+    assert main(["conf", "--format", "properties"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert dict(line.split(" ", 1) for line in lines) == settings
+    assert main(["conf"]) == 0
+    words = capsys.readouterr().out.split()
+    assert dict(word.split("=", 1) for word in words[1::2]) == settings and set(words[::2]) == {"--conf"}
+
+
+def test_submit_needs_an_application(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conf", "--submit"]) == 2
+    assert capsys.readouterr().err == "barograph conf: --submit needs an application: write --submit app.py\n"
+
+
+@pytest.mark.spark
+def test_an_application_runs_where_no_environment_is_activated(tmp_path: Path) -> None:
+    application = tmp_path / "app.py"
+    application.write_text(APPLICATION)
+    command = [sys.executable, "-m", "barograph.cli.main", "conf", "--submit", "--master", "local[1]", str(application)]
+    kept = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
+    done = subprocess.run(
+        [*command, "--verbose", "one"], env={**kept, "PATH": "/usr/bin:/bin"}, cwd=tmp_path, capture_output=True,
+        text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == [sys.executable, "org.apache.spark.barograph.BarographPlugin", ["--verbose", "one"]]
