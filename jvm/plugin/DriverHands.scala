@@ -4,11 +4,11 @@ import java.util.{Map => JMap}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.telemetry.{Gauges, ReportBuffer}
-import org.apache.spark.rpc.RpcEndpointRef
-import org.apache.spark.scheduler._
+import org.apache.spark.scheduler.{SparkListener, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
 
 /** The driver's part. A message that cannot be read is logged and dropped. */
 class DriverHands extends DriverPlugin {
@@ -34,7 +34,8 @@ class DriverHands extends DriverPlugin {
   override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull
 
   private def answer(message: AnyRef): Array[Byte] = message match {
-    case Array(hello: Array[Byte], mailbox: RpcEndpointRef) =>
+    case Array(hello: Array[Byte], reference: AnyRef) =>
+      val mailbox = Mailbox.of(reference).getOrElse(throw new Malformed(s"$reference is no mailbox"))
       Mailboxes.remember(Messages.helloIn(hello), mailbox)
       Messages.orders(Ledger.current)
     case bytes: Array[Byte] =>

@@ -7,7 +7,7 @@ import java.util.{Map => JMap}
 import com.sun.management.OperatingSystemMXBean
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.Messages
 import org.apache.spark.barograph.telemetry.ProcessUse
 
@@ -22,8 +22,7 @@ class ExecutorHands extends ExecutorPlugin {
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
     val executor = plugin.executorID()
     ExecutorHands.plugin = plugin
-    val mailbox = SparkInternals.mailbox(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer)
-    // The reference is an object of Spark's own, which any class loader of an executor or driver knows.
+    val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer)
     Reporter.follow(plugin.ask(Array[AnyRef](Messages.hello(executor), mailbox)))
     reporter = new Reporter(executor, plugin.ask(_), () => process())
     reporter.start()

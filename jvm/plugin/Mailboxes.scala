@@ -7,18 +7,18 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
+import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.Messages
 import org.apache.spark.barograph.orders.Orders
 import org.apache.spark.internal.Logging
-import org.apache.spark.rpc.{RpcEndpointRef, RpcTimeout}
 
 /** The executors to which orders are pushed. */
 object Mailboxes extends Logging {
-  private val boxes = new ConcurrentHashMap[String, RpcEndpointRef]()
+  private val boxes = new ConcurrentHashMap[String, Mailbox]()
   def reset(): Unit = boxes.clear()
-  def remember(executor: String, box: RpcEndpointRef): Unit = boxes.put(executor, box)
+  def remember(executor: String, box: Mailbox): Unit = boxes.put(executor, box)
   def forget(executor: String): Unit = boxes.remove(executor)
-  def all: Map[String, RpcEndpointRef] = boxes.asScala.toMap
+  def all: Map[String, Mailbox] = boxes.asScala.toMap
 
   /** One message to each executor; none waits for another. A lost message is made up for by the next report. */
   def push(orders: Orders): Unit = {
@@ -29,10 +29,9 @@ object Mailboxes extends Logging {
   }
 
   /** Asks these executors at once, with one timeout, and returns the answers that came, by executor. */
-  def ask(executors: Map[String, RpcEndpointRef], question: Array[Byte], timeoutMs: Long): Map[String, Array[Byte]] = {
-    val limit = new RpcTimeout(timeoutMs.millis, "spark.barograph.answers")
+  def ask(executors: Map[String, Mailbox], question: Array[Byte], timeoutMs: Long): Map[String, Array[Byte]] = {
     val end = System.nanoTime() + timeoutMs * 1000000L
-    val asked = executors.map { case (executor, box) => executor -> Try(box.ask[Array[Byte]](question, limit)) }
+    val asked = executors.map { case (executor, box) => executor -> Try(box.ask(question, timeoutMs)) }
     asked.flatMap { case (executor, question) =>
       question.flatMap(answer => Try(Await.result(answer, math.max(1L, (end - System.nanoTime()) / 1000000L).millis)))
         .toOption.map(executor -> _)

@@ -3,7 +3,7 @@ package org.apache.spark.barograph.testing
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.{Messages, Report}
 import org.apache.spark.barograph.plugin.{ExecutorHands, ExecutorMail}
 import org.apache.spark.barograph.telemetry.ProcessUse
@@ -28,7 +28,7 @@ object Crowd {
       for (i <- 0 until count) {
         val name = s"crowd-$i"
         heard.put(name, 0L)
-        val box = SparkInternals.mailbox(
+        val box = Mailbox.open(
           s"barograph-orders-$name", _ => heard.put(name, System.currentTimeMillis()), ExecutorMail.answer)
         plugin.ask(Array[AnyRef](Messages.hello(name), box))
         clock.scheduleWithFixedDelay(
