@@ -1,10 +1,13 @@
 """Counts the words of a stream in real-time mode, as in Spark's Structured Streaming guide. Barograph restarts it.
 
-    barograph conf --workloads --submit examples/structured_word_count.py CHECKPOINT
-    barograph conf --submit examples/structured_word_count.py CHECKPOINT localhost:9092 lines
+    barograph conf --workloads --submit --master local[8] --conf spark.sql.shuffle.partitions=2 \\
+        examples/structured_word_count.py CHECKPOINT
+    barograph conf --submit --master local[8] --conf spark.sql.shuffle.partitions=2 \\
+        examples/structured_word_count.py CHECKPOINT localhost:9092 lines
 
 Without a Kafka broker and topic, the input is 200 lines a second from Barograph's replay source, whose jar --workloads
-puts on the class path. Statements that were added for Barograph are marked.
+puts on the class path. In real-time mode all instances run at once and each takes a core: local[8] is room for eight,
+and two shuffle partitions are two instances of the count. Statements that were added for Barograph are marked.
 """
 
 import sys

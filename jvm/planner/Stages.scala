@@ -22,8 +22,8 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
   /** Whether its number of instances can be changed by a repartition of its state. */
   val repartition: Boolean = stateful && scans.isEmpty && !global && states.forall(Stage.Repartitionable)
   val givenName: Option[String] = nodes.collectFirst {
-    case m: CollectMetricsExec if m.name.startsWith(Stage.NamePrefix) => m.name.stripPrefix(Stage.NamePrefix)
-  }
+    case m: CollectMetricsExec if m.name.startsWith(Stage.NamePrefix) => Stage.operatorName(m.name)
+  }.filter(_.nonEmpty)
 
   /** What the stage mostly does, as a word that does not change while the query exists. */
   def kind: String =
@@ -62,6 +62,10 @@ object Stage {
 
   /** A user names an operator with `df.observe("barograph:NAME", count(lit(1)))`; the planner removes the node. */
   val NamePrefix = "barograph:"
+
+  /** Addresses such as query/operator/1=node are read by these characters, so they cannot be in an operator's name. */
+  private[planner] def operatorName(metric: String): String =
+    metric.stripPrefix(NamePrefix).replaceAll("[\\s/=,@]", "_")
 
   def onStreamingPath(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[RealTimeStreamScanExec])
 

@@ -59,6 +59,25 @@ def test_it_runs_and_is_seen(
             os.killpg(program.pid, signal.SIGKILL)
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_without_room_it_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Spark's own defaults: 200 shuffle partitions, and a core each."""
+    main(["conf", "--workloads"])
+    settings = capsys.readouterr().out.split()
+    submit = [str(pyspark_home() / "bin" / "spark-submit"), "--master", "local[2]", *settings]
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_HOME": str(java_home()),
+        "PYSPARK_PYTHON": sys.executable,
+    }  # fmt: skip
+    done = subprocess.run(
+        [*submit, str(EXAMPLE), str(tmp_path / "checkpoint")],
+        env=environment, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "it needs 202 seats, one for each instance, and the application has 2: set spark.sql.shuffle" in done.stderr
+
+
 def status(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     assert main(["status", "--format", "json"]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)

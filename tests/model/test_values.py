@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from barograph.model import (
     Allotment,
@@ -108,3 +110,16 @@ def test_feedback_counts_in_no_order() -> None:
     loop = Topology("t", (A, B), (Edge("a", "b"), Edge("b", "a", feedback=True), Edge("b", "b", feedback=True)))
     assert [o.name for o in loop.order] == ["a", "b"]
     assert loop.parents("a") == ()
+
+
+@given(st.text(min_size=1))
+def test_the_address_of_an_instance_is_read_back_whatever_its_topology_is_called(name: str) -> None:
+    instance = Instance(name, "count", 3)
+    assert Instance.parse(str(instance)) == instance
+    assert Rescale(name, "count", 2).topology == name
+    assert list(Topology(name, (Operator("count", 1),), ()).instances()) == [Instance(name, "count", 0)]
+
+
+def test_a_topology_needs_a_name() -> None:
+    with pytest.raises(BadInput, match=r"instance\.topology must be a name that is not empty"):
+        Instance("", "count", 0)

@@ -116,7 +116,8 @@ def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, 
     held_back = tuple((r.about, r.code.value) for r in plan.reasons if r.code in HOLDS)
     running = tuple(t.name for t in now.topologies)
     concerned = {*plan.cuts, *epochs, *(r.topology for r in plan.rescales), *(i.topology for i in limited)}
-    concerned |= {i.topology for i, _, _ in moved} | {about.partition("/")[0] for about, _ in held_back}
+    concerned |= {i.topology for i, _, _ in moved} | {about for about, _ in held_back}
+    concerned |= {about.rpartition("/")[0] for about, _ in held_back}  # of an operator
     return DecisionLine(
         topologies=tuple([name for name in running if name in concerned] or running),
         moves=tuple(f"{i} to {s}" if a is None else f"{i} from {a} to {s}" for i, a, s in moved),

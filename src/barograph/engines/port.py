@@ -17,7 +17,9 @@ class Engine(Protocol):
         """Apply the plan and say what was done.
 
         The plan is first checked against the cluster as it is now. If any part of it is impossible, the whole plan is
-        refused with a reason for each such part, and nothing changes. A plan that is in effect already does nothing.
+        refused with a reason for each such part, and nothing changes. What the engine can never do is left out, with a
+        reason, and the rest is applied. A topology whose restart fails goes on as it was; the others are changed all
+        the same. A plan that is in effect already does nothing.
         Returns when what was done is in effect, or (mode ``boundary``) when it is sure to be from the next epoch on.
         """
         ...

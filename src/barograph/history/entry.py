@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from barograph.model import Cycle
+from barograph.model import BadInput, Cycle
 from barograph.model.codec import from_json, to_json
 
 _TEXT, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
@@ -55,6 +55,7 @@ SCHEMA = pa.schema(
         "reasons": _list(about=_TEXT, code=_TEXT, why=_TEXT, numbers=pa.map_(_TEXT, _NUMBER)),
         "done": pa.list_(_TEXT),
         "refused": _list(what=_TEXT, code=_TEXT, reason=_TEXT),
+        "left_out": _list(what=_TEXT, code=_TEXT, reason=_TEXT),
         "order_to_commit_s": _NUMBER,
         "gap_s": _NUMBER,
         "gap_why": _TEXT,
@@ -130,6 +131,16 @@ def to_row(entry: Entry) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Entry:
+    """Raises BadInput for a row that is no entry, as damage on a disk may make one."""
+    try:
+        return _from_row(row)
+    except BadInput:
+        raise
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"it is damaged: {type(error).__name__}: {error}") from None
+
+
+def _from_row(row: Mapping[str, Any]) -> Entry:
     gap = None if row["gap_s"] is None else Gap(row["gap_s"], row["gap_why"])
     cycle = None if row["cycle"] is None else from_json(Cycle, json.loads(row["cycle"]))
     errors = tuple(
@@ -196,6 +207,9 @@ def _decided(cycle: Cycle) -> dict[str, Any]:
         "done": None if outcome is None else list(outcome.done),
         "refused": None if outcome is None else [
             {"what": r.what, "code": r.code.value, "reason": r.reason} for r in outcome.refused
+        ],
+        "left_out": None if outcome is None else [
+            {"what": r.what, "code": r.code.value, "reason": r.reason} for r in outcome.left_out
         ],
         "order_to_commit_s": None if outcome is None else outcome.order_to_commit_s,
     }  # fmt: skip

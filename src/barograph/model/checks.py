@@ -24,6 +24,11 @@ def require_name(field: str, value: object) -> None:
     )
 
 
+def require_topology_name(field: str, value: object) -> None:
+    """A topology has the name of its query, which Spark does not restrict, so an address is read from its end."""
+    require(isinstance(value, str) and value != "", f"{field} must be a name that is not empty, not {value!r}")
+
+
 def require_whole(field: str, value: object, least: int = 0) -> None:
     require(
         isinstance(value, int) and not isinstance(value, bool) and value >= least,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from barograph.model.checks import require, require_name, require_number, require_whole
+from barograph.model.checks import require, require_name, require_number, require_topology_name, require_whole
 from barograph.model.cluster import Slot
 from barograph.model.placement import Placement
 from barograph.model.reason import Reason
@@ -46,6 +46,7 @@ class RefusalCode(StrEnum):
     NO_PLACE = "no-place"  # a placer found no place for the instance
     NO_LIMITS = "no-limits"  # the engine was opened without control groups, so it cannot write limits
     MODE_IMPOSSIBLE = "mode-impossible"  # the engine cannot change this topology in this mode
+    RESTART_FAILED = "restart-failed"  # the query could not be restarted for it and goes on as it was
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Rescale:
     parallelism: int
 
     def __post_init__(self) -> None:
-        require_name("rescale.topology", self.topology)
+        require_topology_name("rescale.topology", self.topology)
         require_name("rescale.operator", self.operator)
         require_whole(f"rescale of {self.operator}: parallelism", self.parallelism, 1)
 
@@ -105,12 +106,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was not done, the reason's code, and the reason as a sentence. slot: of the worker, if it is about one."""
+    """What was not done, the reason's code, and the reason as a sentence. slot: of the worker, if it is about one.
+    topology: for ``restart-failed``, the one that goes on as it was."""
 
     what: str
     code: RefusalCode
     reason: str
     slot: Slot | None = None
+    topology: str = ""
 
     def __post_init__(self) -> None:
         require(isinstance(self.code, RefusalCode), f"the refusal of {self.what} needs a code, not {self.code!r}")
@@ -118,8 +121,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty.
+    """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty; only a refusal
+    with the code ``restart-failed`` is about one topology, and the rest of the plan was applied.
 
+    left_out: what the engine can never do, such as limits without control groups; all else was applied.
     done: sentences for people. moves, rescales: how many instances were ordered to another slot, and how many operators
     to another parallelism; a change that was ordered before and still waits for a boundary is not counted again.
     """
@@ -129,6 +134,12 @@ class Outcome:
     order_to_commit_s: float | None = None
     moves: int = 0
     rescales: int = 0
+    left_out: tuple[Refusal, ...] = ()
+
+    @property
+    def failed(self) -> frozenset[str]:
+        """Topologies that go on as they were although the rest of the plan was applied."""
+        return frozenset(r.topology for r in self.refused if r.code is RefusalCode.RESTART_FAILED)
 
     @property
     def ok(self) -> bool:

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from barograph.model.checks import BadInput, require, require_name, require_number, require_unique, require_whole
+from barograph.model.checks import (
+    BadInput,
+    require,
+    require_name,
+    require_number,
+    require_topology_name,
+    require_unique,
+    require_whole,
+)
 
 
 class Grouping(StrEnum):
@@ -32,7 +40,7 @@ class Instance:
     index: int
 
     def __post_init__(self) -> None:
-        require_name("instance.topology", self.topology)
+        require_topology_name("instance.topology", self.topology)
         require_name("instance.operator", self.operator)
         require_whole("instance.index", self.index)
 
@@ -41,8 +49,9 @@ class Instance:
 
     @staticmethod
     def parse(text: str, topology: str = "") -> "Instance":
-        """Read ``topology/operator/index``, or ``operator/index`` within a given topology."""
-        parts = text.split("/")
+        """Read ``topology/operator/index``, or ``operator/index`` within a given topology. A topology's name may have a
+        slash in it."""
+        parts = text.rsplit("/", 2)
         if len(parts) == 2 and topology:
             parts = [topology, *parts]
         if len(parts) != 3 or not parts[2].isdecimal():
@@ -118,7 +127,7 @@ class Topology:
     max_heap_mb: float | None = None
 
     def __post_init__(self) -> None:
-        require_name("topology.name", self.name)
+        require_topology_name("topology.name", self.name)
         here = f"topology {self.name}"
         require(len(self.operators) > 0, f"{here} has no operators")
         require_unique(f"{here}: operators", (o.name for o in self.operators))

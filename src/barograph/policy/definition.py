@@ -71,7 +71,7 @@ def with_shares(policy: Policy, shares_pct: Mapping[str, float]) -> Policy:
 
 
 def _key(name: str) -> tuple[str, str]:
-    topology, _, operator = name.partition("/")
+    topology, _, operator = name.rpartition("/")
     return topology, operator
 
 

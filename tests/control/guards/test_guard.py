@@ -27,6 +27,8 @@ from barograph.model import (
     Plan,
     Reason,
     ReasonCode,
+    Refusal,
+    RefusalCode,
     Rescale,
     Slot,
     Snapshot,
@@ -250,6 +252,26 @@ def test_what_cannot_be_undone_stands() -> None:
     now = world(120.0, placement=AFTER, wait_s=2.0)
     now = replace(now, workers=now.workers[1:], placement=Placement(dict.fromkeys(topology().instances(), TWO)))
     assert not guard(replace(FREE, probation_s=20.0), acts, [done], cycle(now, Plan())).plan.placement.slots
+
+
+def test_a_topology_whose_restart_failed_counts_as_cut_and_the_others_as_changed() -> None:
+    """Else a restart that fails would be tried again in each cycle, and a half-applied plan would never be judged."""
+    two = (topology(), replace(topology(), name="u"))
+    here = {i: ONE for t in two for i in t.instances()}
+    moves = {k(0): TWO, replace(k(0), topology="u"): TWO}
+    asked = cycle(world(0.0, two, here), Plan(Placement(moves), (Rescale("t", "k", 3),)), applied=True)
+    failure = Refusal("restart-query of t", RefusalCode.RESTART_FAILED, "its epoch did not end", topology="t")
+    found = {a.topology: a for a in acts_of(replace(asked, outcome=Outcome(("moved",), (failure,))))}
+    assert (found["t"].moves, found["t"].rescales, found["t"].cuts, found["t"].parallelism) == (0, 0, 1, ())
+    assert (found["u"].moves, found["u"].rescales, found["u"].cuts) == (1, 0, 1)
+
+
+def test_a_plan_that_failed_on_the_way_may_have_been_applied() -> None:
+    asked = cycle(world(), MOVE, applied=True)
+    failure = Refusal("the plan", RefusalCode.ENGINE_FAILED, "the engine failed")
+    assert [a.moves for a in acts_of(replace(asked, outcome=Outcome(refused=(failure,))))] == [1]
+    stale = Refusal("the plan", RefusalCode.STALE, "the cluster has changed")
+    assert acts_of(replace(asked, outcome=Outcome(refused=(stale,)))) == ()
 
 
 def test_what_was_refused_was_not_done() -> None:

@@ -3,6 +3,8 @@
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
+from barograph.model import Instance, Placement, Plan, RefusalCode, Rescale, Slot
+
 
 class FakeQuery:
     """Refuses to be restarted if ``problem`` says why."""
@@ -43,3 +45,43 @@ def test_no_node_is_let_go_while_a_supervised_query_is_being_restarted(monkeypat
     engine.set_restartable("counting", None)
     assert engine.let_go("host-1") == ""
     assert plugin.released == ["1"]
+
+
+SPLIT_0, SPLIT_1 = Instance("counting", "split", 0), Instance("counting", "split", 1)
+
+
+def test_limits_without_control_groups_are_left_out_and_the_rest_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``barograph.start`` has no control groups, and ``adaptive`` orders limits in every plan."""
+    plugin = FakePlugin({"counting": counting("0", "0")})
+    engine = engine_on(plugin, monkeypatch)
+    outcome = engine.apply(Plan(Placement({SPLIT_1: Slot("host-1", 0)}), limits_pct={SPLIT_0: 50.0}))
+    assert outcome.ok
+    assert [r.code for r in outcome.left_out] == [RefusalCode.NO_LIMITS]
+    assert outcome.moves == 1
+    assert plugin.ordered[-1]["cut"] == ["counting"]
+    assert ("split", 1, "1") in plugin.ordered[-1]["topologies"]["counting"][1]
+
+
+def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0"), "other": counting("0", "0")})
+    engine = engine_on(plugin, monkeypatch)
+    engine.set_restartable("counting", FakeQuery("its epoch did not end in time"))
+    engine.set_restartable("other", FakeQuery())
+    before = Placement(dict.fromkeys((SPLIT_0, SPLIT_1), Slot("host-0", 0)))
+    assert engine.apply(Plan(before)).ok
+    moved = {SPLIT_1: Slot("host-1", 0), Instance("other", "split", 1): Slot("host-1", 0)}
+    outcome = engine.apply(Plan(Placement(moved), (Rescale("counting", "count", 3),)))
+    (refusal,) = outcome.refused
+    assert (refusal.topology, refusal.code) == ("counting", RefusalCode.RESTART_FAILED)
+    assert refusal.reason == "its epoch did not end in time"
+    assert outcome.failed == {"counting"}
+    assert (outcome.moves, outcome.rescales) == (1, 0), "what was taken back is not counted"
+    assert outcome.done[0] == "moved other/split/1 from host-0/0 to host-1/0"
+    assert not any("counting" in sentence for sentence in outcome.done)
+    placement, counts = engine.orders("counting")
+    assert (placement, counts) == (before, {})
+    last = [o["topologies"]["counting"] for o in plugin.ordered if "counting" in o["topologies"]][-1]
+    assert last == ({}, [("split", 0, "0"), ("split", 1, "0")]), "the planner has the earlier orders again"
+    assert engine.orders("other")[0][Instance("other", "split", 1)] == Slot("host-1", 0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from barograph.model import Cycle, Placement, Plan, ReasonCode, RefusalCode, Snapshot
 
 HOUR_S = 3600.0
+_UNCERTAIN = (RefusalCode.NO_ANSWER, RefusalCode.ENGINE_FAILED)
 
 
 @dataclass(frozen=True)
@@ -32,26 +33,27 @@ class Act:
 def acts_of(cycle: Cycle) -> tuple[Act, ...]:
     """What a cycle did; nothing where its plan was refused or not applied.
 
-    A plan whose outcome never came may have been applied, so it counts.
+    A plan whose outcome never came, or that failed on the way, may have been applied, so it counts. A topology whose
+    restart failed is as it was, but it was stopped for it: that counts as a cut.
     """
     outcome = cycle.outcome
-    if outcome is None or not (outcome.ok or any(r.code is RefusalCode.NO_ANSWER for r in outcome.refused)):
+    if outcome is None or not (outcome.ok or outcome.failed or any(r.code in _UNCERTAIN for r in outcome.refused)):
         return ()
-    now, plan = cycle.snapshot, cycle.plan
+    now, plan, failed = cycle.snapshot, cycle.plan, outcome.failed
     undone = {r.about for r in plan.reasons if r.code is ReasonCode.ROLLED_BACK}
     ordered = any(r.code is ReasonCode.NEW_LEVELS for r in plan.reasons)
     return tuple(
         Act(
             now.at_s,
             topology,
-            moves_of(plan, now, topology),
-            sum(r.topology == topology for r in plan.rescales),
+            0 if topology in failed else moves_of(plan, now, topology),
+            0 if topology in failed else sum(r.topology == topology for r in plan.rescales),
             1,  # moves and rescales share the topology's one cut, or its one boundary
             now.placement.of_topology(topology),
             tuple(
                 (r.operator, now.topology(topology).operator(r.operator).parallelism)
                 for r in plan.rescales
-                if r.topology == topology
+                if r.topology == topology and topology not in failed
             ),
             None if ordered else distress_s(now, topology),
             load_rows_s(now, topology),

@@ -1,6 +1,7 @@
 """The engine port on Spark: a Snapshot from what the plug-in reports (``Observer``), a Plan as orders to the plug-in.
 
-It decides nothing. A plan is checked against the cluster as it is now and refused as a whole if any part is impossible.
+It decides nothing. A plan is checked against the cluster as it is now and refused as a whole if any part is impossible;
+what this engine can never do, such as limits without control groups, is left out.
 """
 
 import time
@@ -23,7 +24,7 @@ from barograph.engines.spark.orders.plan_orders import (
 )
 from barograph.engines.spark.orders.planned_restarts import Restartable, restart_each, restart_together
 from barograph.engines.spark.orders.source_gates import SourceGates
-from barograph.engines.spark.orders.spark_refusals import failed_restarts, unsupported
+from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, unsupported
 from barograph.engines.spark.query_control import QueryControl
 from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Slot, Snapshot, Topology
 
@@ -105,12 +106,12 @@ class SparkEngine(QueryControl):
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             unsupervised = self.telemetry.topologies.keys() - self._restartable.keys()
-            refused = (*unsupported(plan, self.limits is not None, unsupervised), *refusals(plan, now))
+            refused = (*unsupported(plan, unsupervised), *refusals(plan, now))
             if refused:
                 return Outcome(refused=refused)
+            plan, left_out = enforceable(plan, self._no_limits_because())
             changed = change_orders(self._orders, plan, now)
-            orders, done = changed.topologies, changed.done
-            done += self._limit(plan)
+            orders, done = changed.topologies, self._limit(plan)
             if plan.heeds_triggers is not None:
                 self.heeds_triggers = plan.heeds_triggers
             resting = self.gates.resting
@@ -124,7 +125,7 @@ class SparkEngine(QueryControl):
             cut = set(plan.cuts) | (set(orders) if at_once else set())
             if not orders and not cut:
                 done += self._take_effect(plan, rests)
-                return Outcome(done=tuple(done))
+                return Outcome(done=(*changed.done, *done), left_out=left_out)
             ordered_at = self._now()
             cut -= set(restarts)
             first = cut_first(self._orders, cut, self.gates.paused, now)
@@ -136,9 +137,11 @@ class SparkEngine(QueryControl):
             problems = restart_together(restarts, "workers", lambda: self._replace(leaving, set(orders)))
         else:
             problems = restart_each(restarts)
-        if any(problems.values()):
-            self.gates.rest(resting)
-            return Outcome(refused=failed_restarts(plan, problems))
+        failed = failed_restarts(plan, problems, orders if leaving else ())
+        if failed:
+            # They go on as they were. The others run by the plan: undoing that would take another cut of each.
+            with self._lock:
+                changed.take_back(self._orders, [r.topology for r in failed])
         begun = {t: self._bridge.await_epoch_after(t, e, self.commit_timeout_s) for t, e in ending.items()}
         late = [t for t, e in begun.items() if e is None]
         order_to_commit_s = self._now() - ordered_at
@@ -146,17 +149,19 @@ class SparkEngine(QueryControl):
             what = ", ".join(late)
             waited = f"{self.commit_timeout_s:g} s"
             text = f"the epoch of {what} did not end within {waited}: the plan takes effect when it ends"
-            return Outcome(done=(*done, text), moves=changed.moves, rescales=changed.rescales)
+            return Outcome(
+                (*changed.done, *done, text), failed, None, changed.moves, changed.rescales, left_out=left_out
+            )
         done += [
             f"cut {t} after epoch {e}"
             if (begun[t] or 0) > e
             else f"{t} died in epoch {e}; its next query run follows the plan"
             for t, e in ending.items()
         ]
-        done += self._take_effect(plan, rests)
+        done += self.gates.rest(resting) if failed else self._take_effect(plan, rests)
         self._await_lives(ending)
         took_s = order_to_commit_s if ending or problems else None
-        return Outcome(tuple(done), (), took_s, changed.moves, changed.rescales)
+        return Outcome((*changed.done, *done), failed, took_s, changed.moves, changed.rescales, left_out)
 
     def _cut_others(self, plan: Plan, first: Mapping[str, int], later: set[str]) -> dict[str, int]:
         """Wait until the topologies that were cut first run by the plan, then cut the others."""
@@ -211,9 +216,14 @@ class SparkEngine(QueryControl):
             self.holds_version = max(self.holds_version, plan.version or 0)
             return self.gates.rest(rests)
 
+    def _no_limits_because(self) -> str:
+        return (
+            "this engine was opened without control groups for limits" if self.limits is None else self.limits.problem
+        )
+
     def _limit(self, plan: Plan) -> list[str]:
         """Limits change at once, without a cut; threads of the next epoch get them when they are reported."""
-        if self.limits is None or self.limits.problem:  # the problem was reported once; everything goes on unlimited
+        if self.limits is None:
             return []
         new = {i: s for i, s in plan.limits_pct.items() if self.limits.ordered_pct.get(i) != s}
         if not new:

@@ -20,6 +20,10 @@ class QueryControl(Observer):
         """Whether the Spark application still runs."""
         return self._bridge.lives()
 
+    def can_grow(self) -> bool:
+        """Whether more executors may come."""
+        return not self._bridge.is_local()
+
     def hold(self, topology: str) -> bool:
         """End the present epoch and begin no other. False if that did not happen in time, and then the next epoch
         begins as usual."""

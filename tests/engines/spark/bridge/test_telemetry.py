@@ -1,9 +1,12 @@
 """What the engine remembers is bounded, by epochs and for large topologies by seats; topologies keep their order."""
 
+from dataclasses import replace
+
 import pytest
 
 from barograph.engines.spark.bridge.reports import OperatorSeen, Seated, TelemetryReport
 from barograph.engines.spark.bridge.telemetry import EPOCHS_KEPT, FEWEST_EPOCHS_KEPT, SEATS_KEPT, Telemetry
+from barograph.model import Instance
 
 
 def epoch(number: int, instances: int) -> TelemetryReport:
@@ -32,6 +35,30 @@ def started(**planned_ms: int) -> TelemetryReport:
     operators = tuple(OperatorSeen(name, 1, "s", 1, True, False, "", False) for name in sorted(planned_ms))
     seated = tuple(Seated(name, "run", 1, 1, at, "s", 0, "0", "", "") for name, at in planned_ms.items() if at)
     return TelemetryReport((), operators, (), seated, (), {})
+
+
+ODD = ("my query", "a/b", "a=b", "a,b", "a@b", "über/", "tab\t")
+
+
+def test_a_query_may_have_any_name() -> None:
+    telemetry = Telemetry()
+    telemetry.take(started(**dict.fromkeys(ODD, 1000)))
+    assert set(telemetry.topologies) == set(ODD)
+    for name in ODD:
+        present = telemetry.present(name)
+        assert present is not None and list(present.seated) == [Instance(name, "s", 0)]
+
+
+def test_a_topology_that_cannot_be_read_does_not_affect_others(caplog: pytest.LogCaptureFixture) -> None:
+    operator = OperatorSeen("twice", 1, "s", 1, True, False, "", False)
+    sound = started(sound=1000)
+    report = replace(sound, operators=(*sound.operators, operator, operator))
+    telemetry = Telemetry()
+    for _ in range(3):
+        telemetry.take(report)
+    assert list(telemetry.topologies) == ["sound"]
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == 1 and warnings[0].startswith("the query 'twice' is not steered: ")
 
 
 def test_topologies_are_in_order_of_submission() -> None:

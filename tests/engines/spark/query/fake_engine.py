@@ -44,9 +44,12 @@ class FakeRun:
 
 @dataclass
 class FakeEngine:
-    """Every run is up at once. asked: errors that its next calls raise, one each."""
+    """Every run is up at once, unless ``comes_up`` is false. Eight seats, and more if ``grows``. errors: what its next
+    calls raise, one each."""
 
     alive: bool = True
+    comes_up: bool = True
+    grows: bool = False
     errors: list[Exception] = field(default_factory=list)
     restartable: set[str] = field(default_factory=set)
     held: Callable[[], bool] = lambda: True
@@ -54,12 +57,16 @@ class FakeEngine:
     let_go: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.telemetry = SimpleNamespace(present=lambda _topology: self.present())
+        executors = (SimpleNamespace(seats=4), SimpleNamespace(seats=4))
+        self.telemetry = SimpleNamespace(present=lambda _topology: self.present(), executors=executors)
 
     def present(self) -> Any:
         """The first epoch of the present run: nothing is ever committed."""
         run = self.runs[-1]
-        return SimpleNamespace(run=run.runId, epoch=0, planned_ms=1, is_up=run.isActive, lives={})
+        return SimpleNamespace(run=run.runId, epoch=0, planned_ms=1, is_up=run.isActive and self.comes_up, lives={})
+
+    def can_grow(self) -> bool:
+        return self.grows
 
     def lives(self) -> bool:
         return self.alive
@@ -88,7 +95,7 @@ class FakeEngine:
         return 8
 
     def fit(self, _topology: str, _seats: int | None) -> int:
-        return 4
+        return 4 if self.comes_up else 0
 
     def hold(self, _topology: str) -> bool:
         return self.held()

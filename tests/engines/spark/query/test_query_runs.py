@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from tests.engines.spark.query.fake_engine import FakeEngine, FakeWriter, died
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.model import BadInput
 
 QUICK = RestartLimits(same_failures=3, in_a_row=5, first_wait_s=0.01, longest_wait_s=0.02, keep_trying_s=0.2)
 KILLED = died("java.lang.RuntimeException: something in the query")
@@ -146,6 +148,39 @@ def test_an_error_of_the_engine_that_does_not_pass_stops_the_query_and_is_raised
     assert ended_by(query) is odd
     assert query.gave_up_because == "its supervision failed: ValueError: an odd report"
     assert not engine.runs[0].isActive
+
+
+NO_SEATS = died(
+    "[CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT] Cannot run the pipelined stage group: it needs 202 concurrent task slots "
+    "to run all its stages together, but only 8 are currently free. The stages of a pipelined group must"
+)
+
+
+@pytest.mark.parametrize(("grows", "runs"), [(False, 1), (True, 2)], ids=["local", "executors may come"])
+def test_a_query_that_can_never_fit_is_refused_in_one_sentence(grows: bool, runs: int) -> None:
+    engine = FakeEngine(comes_up=False, grows=grows)
+    query = supervised(engine, limits=replace(QUICK, patience_s=0.05))
+    for number in range(runs):
+        until(lambda: len(engine.runs) > number)  # noqa: B023  # at once
+        engine.runs[number].end_with(NO_SEATS)
+    error = ended_by(query)
+    assert isinstance(error, BadInput)
+    assert str(error) == (
+        "the query counting was not started: it needs 202 seats, one for each instance, and the application has 8: set "
+        "spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
+    )
+    assert len(engine.runs) == runs
+
+
+def test_a_query_that_has_run_waits_for_its_seats() -> None:
+    """A node was lost, and will be back."""
+    engine = FakeEngine()
+    query = supervised(engine, limits=replace(QUICK, patience_s=0.05))
+    assert query.await_up(10.0)
+    engine.runs[0].end_with(NO_SEATS)
+    until(lambda: len(query.restarts) == 1)
+    assert query.restarts[0].cause == "too few seats for all instances: it needs 202 and 8 are free"
+    query.stop()
 
 
 def test_a_stopped_query_ends_in_order() -> None:

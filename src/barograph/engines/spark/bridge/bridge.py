@@ -35,6 +35,10 @@ class Bridge:
         except (Py4JError, OSError):  # its JVM is gone
             return False
 
+    def is_local(self) -> bool:
+        """Whether the driver is the only executor."""
+        return bool(self._session.sparkContext().isLocal())
+
     def observe(self) -> TelemetryReport:
         return read_report(b64decode(self._bridge.observe(self._session)))
 

@@ -3,6 +3,7 @@
 The memory is bounded: a topology keeps its last epochs and its last hour of output.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,10 @@ from functools import lru_cache
 from barograph.engines.spark.bridge.cycle_totals import CycleTotals
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.bridge.reports import EdgeSeen, Executor, LifeReport, OperatorSeen, Seated, TelemetryReport
-from barograph.model import Edge, Grouping, Instance, Operator, Topology
+from barograph.logs import OnceOnly
+from barograph.model import BadInput, Edge, Grouping, Instance, Operator, Topology
+
+log = logging.getLogger(__name__)
 
 EPOCHS_KEPT = 300
 # A topology with many instances keeps fewer epochs, so that the driver does not grow for hours.
@@ -54,6 +58,7 @@ class Telemetry:
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, OutputCounts] = {}
         self.totals = CycleTotals()
+        self._warnings = OnceOnly(log)
         self.restartable: set[str] = set()
         """Topologies that can be stopped and started again, so that their state can be repartitioned."""
 
@@ -70,10 +75,13 @@ class Telemetry:
         for (topology, centisecond), rows in report.output.items():
             self.output.setdefault(topology, OutputCounts()).add(centisecond, rows)
         names = {o.topology for o in report.operators}
-        self.topologies = {
-            name: read_topology(name, report.operators, report.edges, name in self.restartable)
-            for name in in_order_of_submission(names, self.known, report)
-        }
+        self.topologies = {}
+        for name in in_order_of_submission(names, self.known, report):
+            try:
+                self.topologies[name] = read_topology(name, report.operators, report.edges, name in self.restartable)
+                self._warnings.over(name)
+            except BadInput as error:  # the other topologies are not affected
+                self._warnings.warn(name, f"the query {name!r} is not steered: {error}")
         self.known.update(self.topologies)
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:

@@ -66,6 +66,7 @@ class PlacementOrders:
         self._sent: dict[str, list[tuple[str, int, str]]] = {}  # by executor, as sent to the planner
         self._warmed: set[str] = set()  # new executors that were prepared for instances that return to them
         self._fewer: dict[str, FewerInstances] = {}  # topologies for which there were too few seats
+        self._before: dict[str, tuple[dict[str, int], Placement, FewerInstances | None]] = {}  # the last change
 
     def placement(self, topology: str) -> Placement:
         return self._places.get(topology, Placement())
@@ -92,8 +93,18 @@ class PlacementOrders:
         """Note what a plan changes. The plan was made for the instances that exist, also where they are fewer than
         wanted. Nothing is sent yet."""
         few = self._fewer.pop(topology, None)
+        self._before[topology] = (self.counts(topology), self.placement(topology), few)
         self._counts[topology] = {**self.counts(topology), **(few.changed if few else {}), **counts}
         self._places[topology] = placement
+
+    def undo(self, topologies: Iterable[str]) -> None:
+        """Take back the last change of each, and send what held before it."""
+        names = list(topologies)
+        for topology in names:
+            self._counts[topology], self._places[topology], few = self._before.pop(topology)
+            if few is not None:
+                self._fewer[topology] = few
+        self.send(names)
 
     def is_ordered(self, topology: str, slots: Mapping[Instance, Slot], counts: Mapping[str, int]) -> bool:
         """Whether all of it has been sent already, so that the next epoch will run that way."""

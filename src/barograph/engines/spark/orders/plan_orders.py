@@ -13,14 +13,43 @@ from barograph.engines.spark.orders.planned_restarts import PlannedRestart, Rest
 from barograph.model import Instance, MigrationMode, Placement, Plan, Slot, Snapshot
 
 
+@dataclass(frozen=True, slots=True)
+class ChangedOrder:
+    """Of one topology. done: the changes as sentences. moves, rescales: how many there are."""
+
+    done: tuple[str, ...]
+    moves: int
+    rescales: int
+
+
 @dataclass
 class ChangedOrders:
-    """topologies: those that change. done: the changes as sentences. moves, rescales: how many there are."""
+    """by_topology: those that change. noted: sentences about others."""
 
-    topologies: list[str] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
-    moves: int = 0
-    rescales: int = 0
+    by_topology: dict[str, ChangedOrder] = field(default_factory=dict)
+    noted: list[str] = field(default_factory=list)
+
+    @property
+    def topologies(self) -> list[str]:
+        return list(self.by_topology)
+
+    @property
+    def done(self) -> list[str]:
+        return [*self.noted, *(sentence for c in self.by_topology.values() for sentence in c.done)]
+
+    @property
+    def moves(self) -> int:
+        return sum(c.moves for c in self.by_topology.values())
+
+    @property
+    def rescales(self) -> int:
+        return sum(c.rescales for c in self.by_topology.values())
+
+    def take_back(self, orders: PlacementOrders, topologies: Iterable[str]) -> None:
+        """These topologies go on by their earlier orders."""
+        gone = [t for t in topologies if self.by_topology.pop(t, None) is not None]
+        if gone:
+            orders.undo(gone)
 
 
 def change_orders(orders: PlacementOrders, plan: Plan, now: Snapshot) -> ChangedOrders:
@@ -39,17 +68,15 @@ def change_orders(orders: PlacementOrders, plan: Plan, now: Snapshot) -> Changed
         counts = {o.name: o.parallelism for o in scaled if not o.stateful}
         waits = plan.mode is MigrationMode.BOUNDARY and len(counts) == len(scaled)
         if waits and orders.is_ordered(topology.name, wanted, counts):
-            found.done.append(f"{topology.name} changes at the end of its epoch, as ordered before")
+            found.noted.append(f"{topology.name} changes at the end of its epoch, as ordered before")
             continue
         orders.change(topology.name, Placement(wanted), counts)
-        found.topologies.append(topology.name)
-        found.moves += len(moved)
-        found.rescales += len(scaled)
-        found.done += [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
-        found.done += [
+        done = [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
+        done += [
             f"scaled {topology.name}/{o.name} from {topology.operator(o.name).parallelism} to {o.parallelism}"
             for o in scaled
         ]
+        found.by_topology[topology.name] = ChangedOrder(tuple(done), len(moved), len(scaled))
     return found
 
 

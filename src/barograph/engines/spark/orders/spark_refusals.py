@@ -1,19 +1,25 @@
 """Refusals of the Spark engine besides those of ``engines/check``: unsupported changes, and failed restarts. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from barograph.model import MigrationMode, Plan, Refusal, RefusalCode
 
 
-def unsupported(plan: Plan, limited: bool, unsupervised: Collection[str]) -> list[Refusal]:
+def enforceable(plan: Plan, no_limits_because: str) -> tuple[Plan, tuple[Refusal, ...]]:
+    """The plan without what this engine can never do, and what that is. Everything runs without limits too, so a plan
+    is not refused for them. no_limits_because: why the CPU of instances cannot be limited; empty if it can."""
+    if not plan.limits_pct or not no_limits_because:
+        return plan, ()
+    return replace(plan, limits_pct={}), (Refusal("CPU limits", RefusalCode.NO_LIMITS, no_limits_because),)
+
+
+def unsupported(plan: Plan, unsupervised: Collection[str]) -> list[Refusal]:
     """Parts of the plan that this engine cannot do, whatever the cluster looks like.
 
-    limited: whether it can limit the CPU of instances. unsupervised: running topologies that it cannot restart.
+    unsupervised: running topologies that it cannot restart.
     """
     found = []
-    if plan.limits_pct and not limited:
-        why = "this engine was opened without control groups for limits"
-        found.append(Refusal("CPU limits", RefusalCode.NO_LIMITS, why))
     named = {*plan.cuts, *(r.topology for r in plan.rescales), *(i.topology for i in plan.placement)}
     stuck = sorted(named.intersection(unsupervised))
     if plan.mode is MigrationMode.RESTART_APP:
@@ -25,7 +31,12 @@ def unsupported(plan: Plan, limited: bool, unsupervised: Collection[str]) -> lis
     return found
 
 
-def failed_restarts(plan: Plan, problems: Mapping[str, str]) -> tuple[Refusal, ...]:
-    """problems: topology (or "workers") -> why its restart failed, empty if it did not."""
-    code = RefusalCode.MODE_IMPOSSIBLE
-    return tuple(Refusal(f"{plan.mode} of {what}", code, why) for what, why in problems.items() if why)
+def failed_restarts(plan: Plan, problems: Mapping[str, str], together: Iterable[str] = ()) -> tuple[Refusal, ...]:
+    """problems: topology (or "workers") -> why its restart failed, empty if it did not. together: topologies that are
+    only changed if all restarts and the replacement of workers succeed."""
+    code = RefusalCode.RESTART_FAILED
+    why = {topology: reason for topology, reason in problems.items() if reason}
+    if why and together:
+        first, reason = next(iter(why.items()))
+        why = {topology: problems.get(topology) or f"{first}: {reason}" for topology in together}
+    return tuple(Refusal(f"{plan.mode} of {what}", code, reason, topology=what) for what, reason in why.items())

@@ -28,6 +28,7 @@ from barograph.engines.spark.query.replayed import Restart, replayed
 from barograph.engines.spark.query.requested_restarts import RequestedRestarts
 from barograph.engines.spark.query.room import await_room
 from barograph.engines.spark.query.writer_ahead import Build, WriterAhead
+from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
 
@@ -186,6 +187,7 @@ class QueryRuns:
             if end := self._patience.ask(partial(self._engine.await_end, self.query, look_s)):
                 return end
             look_s = min(1.0, 1.1 * look_s)  # a slow start needs no frequent look
+        self._deaths.was_up = True
         self.up.set()
         self._up_since_s = time.monotonic()
         self.doing = "running"
@@ -230,7 +232,8 @@ class QueryRuns:
                 self._give_up(refused or self._error_of(dead, text), why)
                 return None
             self.doing = f"starting again: {death.text}"
-            if self.stopping.wait(self._deaths.wait_s()) or not self._await_room():
+            log.warning("%s has died and is started again: %s", self.topology, death.text)
+            if self.stopping.wait(self._deaths.wait_s()) or not self._await_room(death.needed_seats):
                 return None
             if _UNFINISHED in (text if refused is None else str(refused)):
                 root = checkpoint_of(dead)
@@ -253,9 +256,9 @@ class QueryRuns:
             self._refused = self._start_after(dead)
             return True
 
-    def _await_room(self) -> bool:
+    def _await_room(self, at_least: int = 0) -> bool:
         room = partial(await_room, self._engine, self.topology, self._limits.patience_s, self.stopping.wait, self._say)
-        if not self._patience.ask(room):
+        if not self._patience.ask(partial(room, at_least)):
             return False
         self._say("starting again")
         return True
@@ -271,5 +274,7 @@ class QueryRuns:
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
         self.given_up = why
+        if why.code is GiveUpCode.NEVER_FITS:  # Spark's stack trace says nothing more
+            error = BadInput(f"the query {self.topology} was not started: {why.text}")
         error.add_note(f"not started again: {why.text}")
         self.error = error

@@ -25,11 +25,13 @@ def await_room(
     patience_s: float,
     stopping: Callable[[float], bool],
     say: Callable[[str], None],
+    at_least: int = 0,
 ) -> bool:
     """Wait until no dead executor is counted and there are seats for all instances, or for the fewest it can run with;
     at most ``patience_s``. False if it is stopped meanwhile.
 
-    stopping: waits so many seconds and returns whether the query is being stopped. say: takes what is waited for."""
+    stopping: waits so many seconds and returns whether the query is being stopped. say: takes what is waited for.
+    at_least: seats that it needs if the engine has not seen it yet."""
     deadline = time.monotonic() + FORGET_S
     while engine.living()[1] and time.monotonic() < deadline:
         if stopping(_LOOK_S):
@@ -38,7 +40,7 @@ def await_room(
     while (waited_s := time.monotonic() - began) < patience_s:
         free = engine.free_seats(topology)
         # Without any seat, fewer instances do not help.
-        needed = engine.fit(topology, free if free and waited_s > TOGETHER_S else None)
+        needed = engine.fit(topology, free if free and waited_s > TOGETHER_S else None) or at_least
         if needed <= free:
             break
         say(f"waiting for seats: {needed} instances need one each and {free} are free")

@@ -20,6 +20,7 @@ from barograph.engines.spark.query.failures.transient import is_transient
 from barograph.model import BadInput
 
 _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
+_SLOTS = re.compile(r"needs (\d+) concurrent task slots.*?only (\d+) are currently free", re.DOTALL)
 _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat timed out")
 # The error of a task that lost its connection to a task that has failed: an effect, never the cause.
 _BESIDE = ("closed before termination", "Connection reset", "Broken pipe", "Failed to connect to")
@@ -45,13 +46,15 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """Of one query run. at_s: of any one clock. epoch: the open one. signature: equal for equal failures."""
+    """Of one query run. at_s: of any one clock. epoch: the open one. signature: equal for equal failures.
+    needed_seats: of a run that had too few, 0 where that is not known."""
 
     at_s: float
     cause: Cause
     text: str
     epoch: int | None
     signature: str
+    needed_seats: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
     if lost:
         return Death(at_s, Cause.LOST, f"lost {', '.join(lost)}", epoch, "")
     if _NO_SEATS in text:
-        return Death(at_s, Cause.SEATS, "too few seats for all instances", epoch, "")
+        return _without_seats(text, at_s, epoch)
     if any(sign in text for sign in _LOST):
         return Death(at_s, Cause.LOST, f"lost an executor: {said}", epoch, "")
     if any(sign in said for sign in _BESIDE):
@@ -86,12 +89,18 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
 
 
+def _without_seats(text: str, at_s: float, epoch: int | None) -> Death:
+    found = _SLOTS.search(text)
+    said = f": it needs {found[1]} and {found[2]} are free" if found else ""
+    return Death(at_s, Cause.SEATS, f"too few seats for all instances{said}", epoch, "", int(found[1]) if found else 0)
+
+
 def diagnose_failed_start(error: Exception, at_s: float) -> Death:
     """Why a run could not be started. error: of Spark, or of the program's own function that builds the query."""
     text = f"{type(error).__name__}: {error}"
     said = _first_words(text)
     if _NO_SEATS in text:
-        return Death(at_s, Cause.SEATS, "too few seats for all instances", None, "")
+        return _without_seats(text, at_s, None)
     if isinstance(error, OSError) or is_transient(text):
         return Death(at_s, Cause.OUTAGE, f"something it needs to start is not available: {said}", None, "")
     if isinstance(error, BadInput) or not isinstance(error, PySparkException | Py4JError):
@@ -103,12 +112,14 @@ def diagnose_failed_start(error: Exception, at_s: float) -> Death:
 
 class GiveUpCode(StrEnum):
     """refused: by Spark, as it is written, or it cannot be built. same-failure: again and again at one epoch.
-    no-progress: too many deaths without a committed epoch, for too long. application-ended: there is no Spark to
+    no-progress: too many deaths without a committed epoch, for too long. never-fits: it has never run, and needs more
+    seats than the application has. application-ended: there is no Spark to
     restart it in. supervision-failed: Barograph itself failed, and the query was stopped."""
 
     REFUSED = "refused"
     SAME_FAILURE = "same-failure"
     NO_PROGRESS = "no-progress"
+    NEVER_FITS = "never-fits"
     APPLICATION_ENDED = "application-ended"
     SUPERVISION_FAILED = "supervision-failed"
 
@@ -152,6 +163,19 @@ def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
         )
         return GivenUp(GiveUpCode.NO_PROGRESS, text)
     return None
+
+
+def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool) -> GivenUp | None:
+    """Of a query that has never run. seats: of all executors. can_grow: whether executors may still come; then they
+    were waited for between two deaths."""
+    last = deaths[-1]
+    if last.cause is not Cause.SEATS or last.needed_seats <= seats:
+        return None
+    if can_grow and sum(d.cause is Cause.SEATS for d in deaths) < 2:
+        return None
+    there = f"it needs {last.needed_seats} seats, one for each instance, and the application has {seats}"
+    advice = "set spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
+    return GivenUp(GiveUpCode.NEVER_FITS, f"{there}: {advice}")
 
 
 def wait_s(deaths: Sequence[Death], limits: RestartLimits) -> float:

@@ -10,6 +10,7 @@ from barograph.engines.spark.query.failures.diagnosis import (
     diagnose,
     diagnose_failed_start,
     give_up,
+    never_fits,
     wait_s,
 )
 
@@ -17,11 +18,12 @@ KEPT = 1000  # an epoch may last for days
 
 
 class PostMortem:
-    """Of one query. runs: Spark's ids of its runs so far."""
+    """Of one query. runs: Spark's ids of its runs so far. was_up: whether one of them had all its instances up."""
 
     def __init__(self, engine: SparkEngine, limits: RestartLimits) -> None:
         self._engine, self._limits = engine, limits
         self.runs: set[str] = set()
+        self.was_up = False
         self._deaths: list[Death] = []
         self._committed: int | None = None
 
@@ -57,6 +59,10 @@ class PostMortem:
         return [e.epoch for e in self._engine.epochs(topology) if e.run in runs and e.planned_ms > 0]
 
     def why_given_up(self) -> GivenUp | None:
+        if not self.was_up:
+            seats = sum(e.seats for e in self._engine.telemetry.executors)
+            if (why := never_fits(self._deaths, seats, self._engine.can_grow())) is not None:
+                return why
         return give_up(self._deaths, self._limits)
 
     def wait_s(self) -> float:
