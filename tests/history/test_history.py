@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.cycles import word_count_cycles
@@ -296,3 +297,18 @@ def test_a_writer_killed_at_any_moment_leaves_whole_entries(tmp_path: Path) -> N
         numbers = [e.number for e in entries(tmp_path)]
         assert numbers == list(range(1, len(numbers) + 1))
     assert sum(isinstance(e, Entry) and e.gap is not None for e in entries(tmp_path)) == 1
+
+
+def test_an_entry_that_is_damaged_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    history = recorder(tmp_path, together=3)
+    written = [history.record(cycle) for cycle in decided(3)]
+    (part,) = parts(tmp_path)
+    table = pq.ParquetFile(part.path).read()  # type: ignore[no-untyped-call]
+    cycle = table.column("cycle").to_pylist()
+    place = table.schema.get_field_index("cycle")
+    for spoilt in (cycle[1][:-7], "[" * 100_000, '{"snapshot": 1}', "1"):
+        again = table.set_column(place, "cycle", pa.array([cycle[0], spoilt, cycle[2]]))
+        pq.write_table(again, part.path)  # type: ignore[no-untyped-call]
+        caplog.clear()
+        assert list(entries(tmp_path)) == [written[0], written[2]]
+        assert [m.split(" is left out")[0] for m in caplog.messages] == [f"entry 2 of the history {tmp_path}"]

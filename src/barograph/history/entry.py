@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from barograph.model import Cycle
+from barograph.model import BadInput, Cycle
 from barograph.model.codec import from_json, to_json
 
 _TEXT, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
@@ -131,6 +131,16 @@ def to_row(entry: Entry) -> dict[str, Any]:
 
 
 def from_row(row: Mapping[str, Any]) -> Entry:
+    """Raises BadInput for a row that is no entry, as damage on a disk may make one."""
+    try:
+        return _from_row(row)
+    except BadInput:
+        raise
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"it is damaged: {type(error).__name__}: {error}") from None
+
+
+def _from_row(row: Mapping[str, Any]) -> Entry:
     gap = None if row["gap_s"] is None else Gap(row["gap_s"], row["gap_why"])
     cycle = None if row["cycle"] is None else from_json(Cycle, json.loads(row["cycle"]))
     errors = tuple(

@@ -32,15 +32,23 @@ def rows(folder: Path, columns: tuple[str, ...] = tuple(SCHEMA.names), after: in
             if part.path.exists():  # damaged by a full disk or a crash: its numbers are missing
                 unreadable.add(part.path)
             continue
-        for row in table.to_pylist():
+        for row in _as_rows(part, table):
             if row["number"] > after:
                 after = row["number"]
                 yield row
+        unreadable.add(part.path)  # read; a number that is missing in it is missing
 
 
 def entries(folder: Path, after: int = 0) -> Iterator[Entry]:
+    """Each whole; an entry that is damaged is left out, as a file is that cannot be read."""
     for row in rows(folder, after=after):
-        yield from_row(row)
+        try:
+            entry = from_row(row)
+        except BadInput as error:
+            number = row["number"]
+            _warnings.warn(f"{folder} {number}", f"entry {number} of the history {folder} is left out: {error}")
+            continue
+        yield entry
 
 
 def cycles(folder: Path) -> Iterator[Cycle]:
@@ -115,9 +123,24 @@ def _table(part: HistoryFile, columns: list[str]) -> pa.Table | None:
         return take(part, columns)
     except FileNotFoundError:
         return None  # merged with others, or dropped, since it was listed
-    except (OSError, pa.ArrowException) as error:
+    except BadInput:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:  # a ValueError: names that are no text
         warn_broken(part.path, error)
         return None
+
+
+def _as_rows(part: HistoryFile, table: pa.Table) -> list[dict[str, Any]]:
+    """Those whose number is one that the file's name says; others are damaged."""
+    try:
+        found = table.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException) as error:  # text that is no UTF-8, say
+        warn_broken(part.path, error)
+        return []
+    sound = [r for r in found if isinstance(r.get("number"), int) and part.first <= r["number"] <= part.last]
+    if len(sound) < len(found):
+        warn_broken(part.path, ValueError(f"{len(found) - len(sound)} entries have no valid number"))
+    return sound
 
 
 def warn_broken(file: Path, error: Exception) -> None:

@@ -59,7 +59,9 @@ class Recorder:
         for part in parts(folder):
             try:
                 require_format(part)
-            except (OSError, pa.ArrowException) as error:  # readers leave it out, too
+            except BadInput:
+                raise
+            except (OSError, ValueError, pa.ArrowException) as error:  # readers leave it out, too
                 warn_broken(part.path, error)
         try:
             self._open()

@@ -1,4 +1,5 @@
 import math
+import time
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,15 @@ def test_too_many_pieces_are_refused() -> None:
 def test_segments_have_no_gap_and_end_at_the_horizon(text: str, noise: str, until_s: float) -> None:
     schedule = Load.parse(text + noise).schedule(until_s)
     assert schedule.end_s == until_s
+
+
+@pytest.mark.parametrize("text", ["constant 80 noise 0.05 every 1ms seed=7", "random 1..25 x200 every 1ms seed=7"])
+def test_too_many_pieces_are_refused_before_any_is_made(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(BadInput, match="more than 100000 pieces"):
+        Load.parse(text).schedule(600.0)
+    assert time.process_time() - began < 0.2
+
+
+def test_noise_with_a_period_longer_than_any_run() -> None:
+    assert Load.parse("steps 0s=100 noise 0.5 every 1e299h seed=7").schedule(10.0).rows_by(10.0) > 0

@@ -54,14 +54,13 @@ class Load:
     def segments(self, until_s: float) -> tuple[Segment, ...]:
         """The shape up to a horizon, cut off there. After it, the rate at the horizon holds."""
         require_positive("the horizon of a load", until_s)
+        too_many = f"the load {self.text!r} has more than {MAX_SEGMENTS} pieces in {until_s:g} s"
+        require(_least_pieces(self.shape, until_s) <= MAX_SEGMENTS, too_many)  # before any of them is made
         found: list[Segment] = []
         for piece in self.shape.pieces():
             if piece.start_s >= until_s:
                 break
-            require(
-                len(found) < MAX_SEGMENTS,
-                f"the load {self.text!r} has more than {MAX_SEGMENTS} pieces in {until_s:g} s",
-            )
+            require(len(found) < MAX_SEGMENTS, too_many)
             found.append(piece if piece.end_s <= until_s else _cut(piece, until_s))
         end_s = found[-1].end_s if found else 0.0
         if self.shape.last_rate is not None and end_s < until_s:
@@ -70,6 +69,14 @@ class Load:
 
     def schedule(self, until_s: float) -> Schedule:
         return Schedule(self.segments(until_s))
+
+
+def _least_pieces(shape: Shape, until_s: float) -> float:
+    if isinstance(shape, Noisy | Random):
+        return until_s / shape.every_s
+    if isinstance(shape, InBatches):
+        return min(shape.count, until_s / shape.every_s)
+    return until_s / shape.period_s if isinstance(shape, OnOff) else 0.0
 
 
 def _cut(piece: Segment, end_s: float) -> Segment:

@@ -129,13 +129,15 @@ class Noisy:
 
     def pieces(self) -> Iterator[Segment]:
         calm = self._calm()
-        piece = next(calm)
+        piece: Segment | None = next(calm)
         for i, draw in enumerate(_splitmix64(self.seed)):
             factor = 1.0 + self.part * (2.0 * draw / 2**64 - 1.0)
             end_s = (i + 1) * self.every_s
-            while piece.end_s <= end_s:
+            while piece is not None and piece.end_s <= end_s:
                 yield _scaled(piece, factor)
-                piece = next(calm)
+                piece = next(calm, None)
+            if piece is None:  # a period longer than any run
+                return
             if piece.start_s < end_s:
                 middle = max(0.0, piece.rate_start + piece.slope * (end_s - piece.start_s))
                 yield _scaled(Segment(piece.start_s, end_s, piece.rate_start, middle), factor)
