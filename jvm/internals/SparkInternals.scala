@@ -1,8 +1,7 @@
 /**
- * Calls into Spark's private parts that need reflection or one of Spark's own packages, and most calls into its
- * scheduler. Other files use internal classes of Spark too: most of planner/ and shuffle/, the repartition and the
- * preparation of state, the source's checkpoint, the sink, and the messages between driver and executors. That is why
- * every file is in a package below org.apache.spark. A new Spark version can break any of them.
+ * Calls into Spark's private parts that need reflection or one of Spark's own packages, and calls into its scheduler.
+ * Other files use internal classes of Spark too, because they must extend them: tests/jvm/test_spark_internals.py lists
+ * which file may import what, and why. A new Spark version can break any of them.
  */
 package org.apache.spark.sql.barograph {
 
@@ -60,11 +59,7 @@ package org.apache.spark.barograph.internals {
 
   import java.util.concurrent.Semaphore
 
-  import org.apache.spark.{SparkContext, SparkEnv}
-  import org.apache.spark.barograph.orders.{AskHowFar, Orders}
-  import org.apache.spark.barograph.plugin.AreYouThere
-  import org.apache.spark.barograph.telemetry.Lives
-  import org.apache.spark.rpc.{RpcCallContext, RpcEndpointRef, RpcEnv, ThreadSafeRpcEndpoint}
+  import org.apache.spark.SparkContext
   import org.apache.spark.scheduler.TaskSchedulerImpl
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
   import org.apache.spark.shuffle.ShuffleWriter
@@ -120,19 +115,6 @@ package org.apache.spark.barograph.internals {
           s"${writer.getClass.getName} has no semaphore: this plug-in needs Spark 4.3"))
       field.setAccessible(true)
       field.set(writer, another(field.get(writer).asInstanceOf[Semaphore]))
-    }
-
-    /** An endpoint for orders in this executor. The driver sends over the connection that the executor opened. */
-    def mailbox(name: String)(take: Orders => Unit): RpcEndpointRef = {
-      val env: RpcEnv = SparkEnv.get.rpcEnv
-      env.setupEndpoint(name, new ThreadSafeRpcEndpoint {
-        override val rpcEnv: RpcEnv = env
-        override def receive: PartialFunction[Any, Unit] = { case orders: Orders => take(orders) }
-        override def receiveAndReply(context: RpcCallContext): PartialFunction[Any, Unit] = {
-          case AreYouThere => context.reply(true)
-          case AskHowFar(topology) => context.reply(Lives.howFar(topology))
-        }
-      })
     }
   }
 }

@@ -1,14 +1,9 @@
 package org.apache.spark.barograph.orders
 
-import scala.concurrent.Await
-import scala.concurrent.duration._
 import scala.util.Try
 
+import org.apache.spark.barograph.messages.Messages
 import org.apache.spark.barograph.plugin.Mailboxes
-import org.apache.spark.rpc.RpcTimeout
-
-/** A question to an executor: how far are the instances of this topology that run there? */
-final case class AskHowFar(topology: String)
 
 /** One instance: whether it reads from a source, whether it waits (a source: rests), rows received, rows sent. */
 final case class HowFar(
@@ -50,12 +45,7 @@ object DrainCheck {
 
   private def present(topology: String): Option[Epoch] = Ledger.epochsNow.find(_.topology == topology)
 
-  private def ask(topology: String, timeoutMs: Long): Set[HowFar] = {
-    val limit = new RpcTimeout(timeoutMs.millis, "spark.barograph.stillness")
-    val end = System.nanoTime() + timeoutMs * 1000000L
-    val asked = Mailboxes.all.values.toSeq.map(box => Try(box.ask[Seq[HowFar]](AskHowFar(topology), limit)))
-    asked.flatMap(_.toOption).flatMap { answer =>
-      Try(Await.result(answer, math.max(1L, (end - System.nanoTime()) / 1000000L).millis)).getOrElse(Nil)
-    }.toSet
-  }
+  private def ask(topology: String, timeoutMs: Long): Set[HowFar] =
+    Mailboxes.ask(Mailboxes.all, Messages.askHowFar(topology), timeoutMs).values
+      .flatMap(answer => Try(Messages.howFarIn(answer)).getOrElse(Nil)).toSet
 }

@@ -4,22 +4,16 @@ import java.util.{Map => JMap}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
-import org.apache.spark.barograph.telemetry.{LifeReport, ProcessUse, Totals}
-import org.apache.spark.internal.Logging
-import org.apache.spark.rpc.RpcEndpointRef
-import org.apache.spark.scheduler._
+import org.apache.spark.barograph.telemetry.Totals
+import org.apache.spark.scheduler.{
+  SparkListener, SparkListenerEvent, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
 import org.apache.spark.sql.streaming.StreamingQueryListener
 
-/** An executor announces itself and where orders can be sent. The answer is the present state of the orders. */
-final case class Hello(executor: String, mailbox: RpcEndpointRef)
-
-/**
- * What an executor saw since its last report, and the latest orders it has. The answer is [[Orders]] if it is behind.
- */
-final case class Report(executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse)
-
-class DriverHands extends DriverPlugin with Logging {
+/** The driver's part. A message that cannot be read is logged and dropped. */
+class DriverHands extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Ledger.reset()
     Totals.reset()
@@ -42,14 +36,19 @@ class DriverHands extends DriverPlugin with Logging {
     java.util.Map.of()
   }
 
-  override def receive(message: Object): Object = message match {
-    case Hello(executor, mailbox) =>
-      Mailboxes.remember(executor, mailbox)
-      Ledger.current
-    case Report(executor, heard, lives, process) =>
-      Totals.take(executor, lives, process)
+  /** The answer is the present orders, or null if the executor has them or its message was dropped. */
+  override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull
+
+  private def answer(message: AnyRef): Array[Byte] = message match {
+    case Array(hello: Array[Byte], reference: AnyRef) =>
+      val mailbox = Mailbox.of(reference).getOrElse(throw new Malformed(s"$reference is no mailbox"))
+      Mailboxes.remember(Messages.helloIn(hello), mailbox)
+      Messages.orders(Ledger.current)
+    case bytes: Array[Byte] =>
+      val report = Messages.reportIn(bytes)
+      Totals.take(report.executor, report.lives, report.process)
       val now = Ledger.current
-      if (heard < now.version) now else null
-    case _ => null
+      if (report.heard < now.version) Messages.orders(now) else null
+    case other => throw new Malformed(s"it is a ${other.getClass.getName}")
   }
 }

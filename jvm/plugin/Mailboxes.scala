@@ -2,22 +2,39 @@ package org.apache.spark.barograph.plugin
 
 import java.util.concurrent.ConcurrentHashMap
 
+import scala.concurrent.Await
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
+import scala.util.Try
 
+import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.messages.Messages
 import org.apache.spark.barograph.orders.Orders
 import org.apache.spark.internal.Logging
-import org.apache.spark.rpc.RpcEndpointRef
 
 /** The executors to which orders are pushed. */
 object Mailboxes extends Logging {
-  private val boxes = new ConcurrentHashMap[String, RpcEndpointRef]()
+  private val boxes = new ConcurrentHashMap[String, Mailbox]()
   def reset(): Unit = boxes.clear()
-  def remember(executor: String, box: RpcEndpointRef): Unit = boxes.put(executor, box)
+  def remember(executor: String, box: Mailbox): Unit = boxes.put(executor, box)
   def forget(executor: String): Unit = boxes.remove(executor)
-  def all: Map[String, RpcEndpointRef] = boxes.asScala.toMap
+  def all: Map[String, Mailbox] = boxes.asScala.toMap
 
   /** One message to each executor; none waits for another. A lost message is made up for by the next report. */
-  def push(orders: Orders): Unit = boxes.asScala.foreach { case (executor, box) =>
-    try box.send(orders) catch { case e: Exception => logWarning(s"orders did not reach executor $executor", e) }
+  def push(orders: Orders): Unit = {
+    val message = Messages.orders(orders)
+    boxes.asScala.foreach { case (executor, box) =>
+      try box.send(message) catch { case e: Exception => logWarning(s"orders did not reach executor $executor", e) }
+    }
+  }
+
+  /** Asks these executors at once, with one timeout, and returns the answers that came, by executor. */
+  def ask(executors: Map[String, Mailbox], question: Array[Byte], timeoutMs: Long): Map[String, Array[Byte]] = {
+    val end = System.nanoTime() + timeoutMs * 1000000L
+    val asked = executors.map { case (executor, box) => executor -> Try(box.ask(question, timeoutMs)) }
+    asked.flatMap { case (executor, question) =>
+      question.flatMap(answer => Try(Await.result(answer, math.max(1L, (end - System.nanoTime()) / 1000000L).millis)))
+        .toOption.map(executor -> _)
+    }
   }
 }

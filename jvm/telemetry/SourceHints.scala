@@ -13,7 +13,7 @@ trait DueRows {
   def dueRows(nowMs: Long): Long
 }
 
-/** A reader that knows when it waits for rows, and says so to the meter. Calls of other readers are timed one by one. */
+/** A reader that knows when it waits for rows, and tells the meter. Calls of other readers are timed one by one. */
 trait TimesItsWaits {
   /** Null for none. */
   var meter: Meter = _

@@ -3,8 +3,9 @@ package org.apache.spark.barograph.testing
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 
 import org.apache.spark.SparkEnv
-import org.apache.spark.barograph.internals.SparkInternals
-import org.apache.spark.barograph.plugin.{ExecutorHands, Hello, Report}
+import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.messages.{Messages, Report}
+import org.apache.spark.barograph.plugin.{ExecutorHands, ExecutorMail}
 import org.apache.spark.barograph.telemetry.ProcessUse
 
 /**
@@ -27,10 +28,11 @@ object Crowd {
       for (i <- 0 until count) {
         val name = s"crowd-$i"
         heard.put(name, 0L)
-        val box = SparkInternals.mailbox(s"barograph-orders-$name")(_ => heard.put(name, System.currentTimeMillis()))
-        plugin.ask(Hello(name, box))
+        val box = Mailbox.open(
+          s"barograph-orders-$name", _ => heard.put(name, System.currentTimeMillis()), ExecutorMail.answer)
+        plugin.ask(Array[AnyRef](Messages.hello(name), box))
         clock.scheduleWithFixedDelay(
-          () => plugin.ask(Report(name, Long.MaxValue, Nil, ProcessUse(0L, 0L))),
+          () => plugin.ask(Messages.report(Report(name, Long.MaxValue, Nil, ProcessUse(0L, 0L)))),
           1000L + i * 10L, 1000L, TimeUnit.MILLISECONDS)
       }
     }

@@ -3,9 +3,10 @@ package org.apache.spark.barograph.testing
 import java.util.concurrent.{Executors, TimeUnit}
 
 import org.apache.spark.SparkEnv
+import org.apache.spark.barograph.messages.{Messages, Report}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologySketch}
-import org.apache.spark.barograph.plugin.{ExecutorHands, Report}
+import org.apache.spark.barograph.plugin.ExecutorHands
 import org.apache.spark.barograph.telemetry.{Histogram, LifeReport, MeterReport, ProcessUse}
 
 /**
@@ -54,7 +55,8 @@ object CrowdedTopology {
           val lives = mine.map { case (operator, index) =>
             life(executor, run, operator, index, startMs, turn, sources, middles, sinks)
           }
-          plugin.ask(Report(s"crowd-$player", Long.MaxValue, lives, ProcessUse(turn * 1000000L, 1L << 28)))
+          val process = ProcessUse(turn * 1000000L, 1L << 28)
+          plugin.ask(Messages.report(Report(s"crowd-$player", Long.MaxValue, lives, process)))
         }, player * 10L, TurnMs, TimeUnit.MILLISECONDS)
       }
     }

@@ -75,7 +75,9 @@ def test_without_room_it_is_refused_in_one_sentence(tmp_path: Path, capsys: pyte
         env=environment, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode != 0
-    assert "it needs 202 seats, one for each instance, and the application has 2: set spark.sql.shuffle" in done.stderr
+    # spark-submit puts all that a Python program writes on its standard output.
+    sentence = "it needs 202 seats, one for each instance, and the application has 2: set spark.sql.shuffle.partitions"
+    assert sentence in done.stdout.splitlines()[-1], done.stdout[-3000:]
 
 
 def status(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

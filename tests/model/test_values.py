@@ -123,3 +123,9 @@ def test_the_address_of_an_instance_is_read_back_whatever_its_topology_is_called
 def test_a_topology_needs_a_name() -> None:
     with pytest.raises(BadInput, match=r"instance\.topology must be a name that is not empty"):
         Instance("", "count", 0)
+
+
+@pytest.mark.parametrize("text", ["t/s/" + "9" * 9001, "t/s/" + "1" * 19])
+def test_an_index_of_thousands_of_digits_is_refused(text: str) -> None:
+    with pytest.raises(BadInput, match="names no instance"):
+        Instance.parse(text)

@@ -4,7 +4,6 @@ barograph conf --submit app.py ARGUMENTS                             run an appl
 spark-submit $(barograph conf) app.py                                as arguments
 barograph conf --format properties > b.conf                          for spark-submit --properties-file b.conf
 barograph conf --format json                                         for programs
-
 barograph conf --workloads                                           also the replay source of barograph run
 
 --submit calls the spark-submit of the installed pyspark with the Python and the Java that Barograph itself uses, so the

@@ -137,7 +137,7 @@ def _as_rows(part: HistoryFile, table: pa.Table) -> list[dict[str, Any]]:
     except (ValueError, OverflowError, pa.ArrowException) as error:  # text that is no UTF-8, say
         warn_broken(part.path, error)
         return []
-    sound = [r for r in found if isinstance(r["number"], int) and part.first <= r["number"] <= part.last]
+    sound = [r for r in found if isinstance(r.get("number"), int) and part.first <= r["number"] <= part.last]
     if len(sound) < len(found):
         warn_broken(part.path, ValueError(f"{len(found) - len(sound)} entries have no valid number"))
     return sound

@@ -24,6 +24,11 @@ def require_name(field: str, value: object) -> None:
     )
 
 
+def is_index(text: str) -> bool:
+    """Whether the text is a whole number that fits 64 bits; longer texts cannot be turned into a number at all."""
+    return text.isdecimal() and len(text) <= 18
+
+
 def require_topology_name(field: str, value: object) -> None:
     """A topology has the name of its query, which Spark does not restrict, so an address is read from its end."""
     require(isinstance(value, str) and value != "", f"{field} must be a name that is not empty, not {value!r}")

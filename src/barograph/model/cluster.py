@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from barograph.model.checks import BadInput, require_name, require_number, require_positive, require_whole
+from barograph.model.checks import BadInput, is_index, require_name, require_number, require_positive, require_whole
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -23,7 +23,7 @@ class Slot:
     def parse(text: str) -> "Slot":
         """Read ``node/slot``, or ``node`` for its first slot."""
         node, _, index = text.partition("/")
-        if not node or (index and not index.isdecimal()):
+        if not node or (index and not is_index(index)):
             raise BadInput(f"{text!r} names no slot: write a node, or node/slot, for example node-2 or node-2/0")
         return Slot(node, int(index or 0))
 

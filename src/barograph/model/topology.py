@@ -12,6 +12,7 @@ from functools import cached_property
 
 from barograph.model.checks import (
     BadInput,
+    is_index,
     require,
     require_name,
     require_number,
@@ -54,7 +55,7 @@ class Instance:
         parts = text.rsplit("/", 2)
         if len(parts) == 2 and topology:
             parts = [topology, *parts]
-        if len(parts) != 3 or not parts[2].isdecimal():
+        if len(parts) != 3 or not is_index(parts[2]):
             raise BadInput(f"{text!r} names no instance: write operator/index, for example count/1")
         return Instance(parts[0], parts[1], int(parts[2]))
 

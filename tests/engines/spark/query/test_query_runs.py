@@ -57,7 +57,7 @@ def ended_by(query: Supervised) -> Exception:
         query.awaitTermination(10.0)
     assert query.exception() is raised.value
     assert not query.isActive
-    assert query.gave_up_because in "".join(raised.value.__notes__)
+    assert query.gave_up_because in "".join([str(raised.value), *getattr(raised.value, "__notes__", ())])
     return raised.value
 
 

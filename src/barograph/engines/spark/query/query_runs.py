@@ -276,5 +276,6 @@ class QueryRuns:
         self.given_up = why
         if why.code is GiveUpCode.NEVER_FITS:  # Spark's stack trace says nothing more
             error = BadInput(f"the query {self.topology} was not started: {why.text}")
-        error.add_note(f"not started again: {why.text}")
+        else:
+            error.add_note(f"not started again: {why.text}")
         self.error = error

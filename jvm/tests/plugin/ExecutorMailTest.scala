@@ -1,0 +1,32 @@
+package org.apache.spark.barograph.plugin
+
+import org.apache.spark.barograph.messages.{Messages, Wire}
+import org.apache.spark.barograph.orders.{Cuts, Orders}
+import org.junit.jupiter.api.Assertions._
+import org.junit.jupiter.api.Test
+
+class ExecutorMailTest {
+  @Test def ordersAreTaken(): Unit = {
+    ExecutorMail.take(Messages.orders(Orders(Cuts.version + 1, Map("mail-run" -> 6L), Set.empty, Map.empty)))
+    assertEquals(6L, Cuts.of("mail-run").epoch)
+  }
+
+  @Test def questionsAreAnswered(): Unit = {
+    assertArrayEquals(Messages.here, ExecutorMail.answer(Messages.areYouThere))
+    assertEquals(Nil, Messages.howFarIn(ExecutorMail.answer(Messages.askHowFar("nothing of it runs here"))))
+  }
+
+  @Test def whatCannotBeReadIsDropped(): Unit = {
+    val version = Cuts.version
+    val broken = Seq(
+      Array.emptyByteArray, Array[Byte](1), Messages.hello("1"), Messages.askHowFar("a").dropRight(1),
+      Array[Byte](2, Wire.AskHowFar, 0, 0), Array[Byte](1, Wire.Orders, -1))
+    for (message <- broken) {
+      val before = Dropped.total
+      ExecutorMail.take(message)
+      assertArrayEquals(ExecutorMail.NoAnswer, ExecutorMail.answer(message))
+      assertEquals(before + 2, Dropped.total)
+    }
+    assertEquals(version, Cuts.version)
+  }
+}
