@@ -67,9 +67,7 @@ def measure_capacity(stage: LocalCluster, seconds: float = 10.0, warm_s: float =
         # Rows are counted by the time at which they left; the last ones are reported a moment later.
         counting.settle(lambda: time.time() * 100 > last + 200, seconds + 60.0)
         words = sum(
-            rows
-            for centisecond, rows in stage.engine.telemetry.output["capacity"].items()
-            if first <= centisecond < last
+            rows for centisecond, rows in stage.engine.output("capacity").items() if first <= centisecond < last
         )
         return words / counting.inputs[0].lines.words_per_line / seconds
 
@@ -105,16 +103,16 @@ def next_plan(stage: LocalCluster, name: str, kind: str, splits: int, draw: rand
 
 def one_change(counting: RunningQuery, plan: Plan) -> Parts:
     engine = counting.cluster.engine
-    before = engine.telemetry.present(counting.name)
+    before = engine.present(counting.name)
     assert before is not None
     ordered_ms = time.time() * 1000
     outcome = engine.apply(plan)
     assert outcome.ok, outcome.refused
     # Wait until rows have flowed for a while, so that every report of this boundary has arrived.
     settled_cs = int(time.time() * 100) + 60
-    output = engine.telemetry.output[counting.name]
-    counting.settle(lambda: max(output) >= settled_cs, 60.0)
-    after = engine.telemetry.present(counting.name)
+    counting.settle(lambda: max(engine.output(counting.name)) >= settled_cs, 60.0)
+    output = engine.output(counting.name)
+    after = engine.present(counting.name)
     assert after is not None
     return parts_of(ordered_ms, before, after, sorted(output), outcome.order_to_commit_s or 0.0)
 

@@ -113,7 +113,7 @@ def settle(stage: LocalCluster, query: StreamingQuery, seconds: float, up: bool 
     while time.monotonic() < deadline:
         require_alive(query)
         stage.engine.refresh()
-        epoch = stage.engine.telemetry.present(NAME)
+        epoch = stage.engine.present(NAME)
         if up and epoch is not None and epoch.is_up:
             return
         time.sleep(0.1)

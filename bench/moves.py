@@ -125,9 +125,9 @@ def one_move(
     if way is MigrationMode.BOUNDARY:  # ordered at once, it takes effect at the next regular epoch
         began = now.placement
         counting.settle(lambda: bool(counting.executors()) and engine.observe().placement != began, LONGEST_S)
-    output = engine.telemetry.output[counting.name]
     settled = int(time.time() * 100) + round((COLD_SETTLED_S if way is MigrationMode.WORKER else SETTLED_S) * 100)
-    counting.settle(lambda: max(output) >= settled, LONGEST_S)
+    counting.settle(lambda: max(engine.output(counting.name)) >= settled, LONGEST_S)
+    output = engine.output(counting.name)
     pause_ms, _ = gap_around(sorted(output), ordered_ms)
     return pause_ms / 1000, degraded(output, first, settled, counting)
 

@@ -76,7 +76,7 @@ def one_kill(
         return present == {f"{i.operator}/{i.index}": slot for i, slot in home.items()}
 
     counting.settle(all_are_home, 120.0, look_s=0.5)
-    begun = stage.engine.telemetry.present(counting.name)
+    begun = stage.engine.present(counting.name)
     assert begun is not None
     counting.settle(lambda: time.time() * 1000 > begun.planned_ms + epoch_s * 500 and bool(counting.executors()), 120.0)
     executor = counting.executors()["count/1"]
@@ -84,7 +84,7 @@ def one_kill(
     killed_ms = time.time() * 1000
     kill_executor(stage.cluster.run, node, executor)
     counting.settle(lambda: len(query.restarts) > earlier, 120.0, look_s=0.5)
-    after = stage.engine.telemetry.present(counting.name)
+    after = stage.engine.present(counting.name)
     assert after is not None
     restart = query.restarts[-1]
     caught_up_ms = await_caught_up(counting)

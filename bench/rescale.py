@@ -75,15 +75,15 @@ def rescales(stage: LocalCluster) -> tuple[list[dict[str, float]], bool]:
 
 def one_rescale(counting: RunningQuery, count: int) -> dict[str, float]:
     engine = counting.cluster.engine
-    before = engine.telemetry.present(counting.name)
+    before = engine.present(counting.name)
     assert before is not None
     ordered_ms = time.time() * 1000
     outcome = engine.apply(Plan(rescales=(Rescale(counting.name, "count", count),)))
     assert outcome.ok, outcome.refused
-    output = engine.telemetry.output[counting.name]
     settled = int(time.time() * 100) + 60
-    counting.settle(lambda: max(output) >= settled)
-    after = engine.telemetry.present(counting.name)
+    counting.settle(lambda: max(engine.output(counting.name)) >= settled)
+    output = engine.output(counting.name)
+    after = engine.present(counting.name)
     assert after is not None
     assert len([i for i in after.seated if i.operator == "count"]) == count
     gap_ms, resumed_ms = gap_around(sorted(output), ordered_ms)

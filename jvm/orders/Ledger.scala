@@ -1,7 +1,10 @@
 package org.apache.spark.barograph.orders
 
+import java.util.ArrayDeque
+
 import scala.collection.mutable
 import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
 import org.apache.spark.barograph.internals.SparkInternals
@@ -15,6 +18,9 @@ final case class Epoch(
     topology: String, runId: String, epoch: Long, orders: TopologyOrders, plannedMs: Long,
     sketch: TopologySketch, seated: Seq[Seated])
 
+/** An epoch with the number of its planning. */
+final case class Planned(stamp: Long, epoch: Epoch)
+
 /**
  * The driver's state, by topology: its orders, its present epoch, and the executors. There is one lock, so that an
  * epoch runs wholly by one plan and a cut always names the epoch that ran by the previous plan.
@@ -23,7 +29,11 @@ object Ledger {
   private val orders = mutable.Map[String, TopologyOrders]()
   private val pinned = mutable.Map[String, (String, Long, TopologyOrders)]()
   private val epochs = mutable.Map[String, Epoch]()
-  private val planned = mutable.Queue[Epoch]()
+  private val planned = new ArrayDeque[Planned]()
+  private var plannedSeats = 0L
+  private var live = (Seq.empty[ExecutorSeats], 0L)
+  // Of the last change of `epochs`.
+  @volatile private var changed = 0L
   private val executors = mutable.Map[String, ExecutorSeats]()
   private val cuts = mutable.Map[String, Long]()
   private val cutRuns = mutable.Map[String, String]() // topology -> the run whose epoch was cut last
@@ -32,8 +42,9 @@ object Ledger {
   private val resting = mutable.Set[String]()
   private val lengths = mutable.Map[String, Long]()
   private var ordersVersion = 0L
-  // A bound for an application that is never observed.
-  private val PlannedKept = 10000
+  // Bounds of what is kept for those who look: so many seats, and at least so many epochs.
+  private val SeatsKept = 50000L
+  private val PlannedKept = 20
   private val firstUsed = mutable.Map[String, Deadline]() // executor -> when an instance was first seated there
   private val Cold = 5.seconds
 
@@ -43,6 +54,9 @@ object Ledger {
     held.clear()
     resting.clear()
     planned.clear()
+    plannedSeats = 0L
+    live = (Seq.empty, 0L)
+    changed = Stamps.next()
     ordersVersion += 1
   }
 
@@ -56,6 +70,15 @@ object Ledger {
   def liveExecutors(context: SparkContext): Seq[ExecutorSeats] = {
     val live = SparkInternals.liveExecutors(context)
     synchronized { executors.values.filter(e => live(e.id)).toSeq.sortBy(e => (e.id.length, e.id)) }
+  }
+
+  /** The live executors, and the stamp of their last change. */
+  def executorsNow(context: SparkContext): (Seq[ExecutorSeats], Long) = {
+    val now = liveExecutors(context)
+    synchronized {
+      if (now != live._1) live = (now, Stamps.next())
+      live
+    }
   }
 
   /** Seats that no epoch of any query occupies. An epoch occupies its seats as soon as it is planned. */
@@ -119,8 +142,12 @@ object Ledger {
     val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)
     epochs(topology) = begun
     seated.map(_.executor).filter(_.nonEmpty).foreach(firstUsed.getOrElseUpdate(_, now))
-    planned.enqueue(begun)
-    while (planned.size > PlannedKept) planned.dequeue()
+    changed = Stamps.next()
+    planned.addLast(Planned(changed, begun))
+    plannedSeats += begun.seated.size
+    while (plannedSeats > SeatsKept && planned.size > PlannedKept) {
+      plannedSeats -= planned.removeFirst().epoch.seated.size
+    }
     notifyAll()
     val host = live.map(e => e.id -> e.host).toMap
     seated.groupBy(_.operator).map { case (operator, of) =>
@@ -176,8 +203,13 @@ object Ledger {
 
   def epochsNow: Seq[Epoch] = synchronized { epochs.values.toSeq }
 
-  /** Epochs planned since the last call. */
-  def takePlanned(): Seq[Epoch] = synchronized { planned.dequeueAll(_ => true).toSeq }
+  /** The stamp of the last epoch that was planned, or of the last run that was forgotten. */
+  def changedAt: Long = changed
+
+  /** Epochs that were planned after a stamp, oldest first, as far as they are kept. */
+  def plannedAfter(stamp: Long): Seq[Planned] = synchronized {
+    planned.descendingIterator().asScala.takeWhile(_.stamp > stamp).toSeq.reverse
+  }
 
   /**
    * Wait until an epoch later than `epoch` is planned. Returns its number, or -1 on timeout. A run that dies while it
@@ -210,13 +242,19 @@ object Ledger {
     wait(math.max(1L, math.min(atMostMs, end.timeLeft.toMillis)))
 
   /** Forget the seats and cuts of all other runs, which have ended. Orders stay for the next query run. */
-  def keepOnly(runs: Set[String]): Unit = synchronized {
-    epochs.filterInPlace((_, e) => runs(e.runId))
-    pinned.filterInPlace((_, p) => runs(p._1))
-    val before = cuts.size
-    cuts.filterInPlace((run, _) => runs(run))
-    holds.filterInPlace((run, _) => runs(run))
-    if (cuts.size != before) ordersVersion += 1
+  def keepOnly(runs: Set[String]): Unit = keep(runs)
+
+  /** Forget the seats and cuts of a run that has ended. */
+  def forget(run: String): Unit = keep(_ != run)
+
+  private def keep(lives: String => Boolean): Unit = synchronized {
+    val (seated, ordered) = (epochs.size, cuts.size)
+    epochs.filterInPlace((_, e) => lives(e.runId))
+    pinned.filterInPlace((_, p) => lives(p._1))
+    cuts.filterInPlace((run, _) => lives(run))
+    holds.filterInPlace((run, _) => lives(run))
+    if (epochs.size != seated) changed = Stamps.next()
+    if (cuts.size != ordered) ordersVersion += 1
     notifyAll()
   }
 }

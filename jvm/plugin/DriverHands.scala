@@ -7,15 +7,16 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
-import org.apache.spark.barograph.telemetry.{Gauges, ReportBuffer}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
+import org.apache.spark.barograph.telemetry.Totals
+import org.apache.spark.scheduler.{
+  SparkListener, SparkListenerEvent, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
+import org.apache.spark.sql.streaming.StreamingQueryListener
 
 /** The driver's part. A message that cannot be read is logged and dropped. */
 class DriverHands extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Ledger.reset()
-    ReportBuffer.reset()
-    Gauges.reset()
+    Totals.reset()
     Mailboxes.reset()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
@@ -24,7 +25,12 @@ class DriverHands extends DriverPlugin {
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
         Ledger.executorRemoved(e.executorId)
         Mailboxes.forget(e.executorId)
-        Gauges.executorRemoved(e.executorId)
+        Totals.executorRemoved(e.executorId)
+      }
+      // The planner forgets ended runs too, before it seats an epoch; this frees their seats and cuts at once.
+      override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+        case ended: StreamingQueryListener.QueryTerminatedEvent => Ledger.forget(ended.runId.toString)
+        case _ =>
       }
     })
     java.util.Map.of()
@@ -40,8 +46,7 @@ class DriverHands extends DriverPlugin {
       Messages.orders(Ledger.current)
     case bytes: Array[Byte] =>
       val report = Messages.reportIn(bytes)
-      ReportBuffer.take(report.lives)
-      Gauges.take(report.executor, report.lives, report.process)
+      Totals.take(report.executor, report.lives, report.process)
       val now = Ledger.current
       if (report.heard < now.version) Messages.orders(now) else null
     case other => throw new Malformed(s"it is a ${other.getClass.getName}")

@@ -121,6 +121,32 @@ class EngineContract(ABC):
         assert then.cycle_s > 0
         assert then.version == first.version
 
+    def test_observers_take_nothing_from_each_other(self, engine: Engine) -> None:
+        """One looks often while the controller looks too. It sees all that one sees who looks only before and after it,
+        and no more than one who looks a moment earlier and a moment later."""
+        self.flowing(engine)
+        began = {name: engine.observe(name).at_s for name in ("outer", "often", "inner")}
+        often: list[Snapshot] = []
+        while sum(executed(s, "count") for s in often) < 50:
+            assert len(often) < 500, "hardly any row went through"
+            self.settle(engine, lambda s: s.at_s > 0)
+            often.append(engine.observe("often"))
+        inner = engine.observe("inner")
+        often.append(engine.observe("often"))
+        outer = engine.observe("outer")
+        for seen in (inner, outer):
+            assert seen.at_s - seen.cycle_s == pytest.approx(began["inner" if seen is inner else "outer"], abs=0.01)
+        for operator in PARALLELISM:
+            counted = sum(executed(s, operator) for s in often)
+            assert 0 < executed(inner, operator) <= counted + 1e-6
+            assert counted <= executed(outer, operator) + 1e-6
+
+    def test_every_figure_has_an_age(self, engine: Engine) -> None:
+        seen = self.flowing(engine)
+        assert seen.metrics.age_s.shape == (len(seen.metrics.instances),)
+        assert (seen.metrics.age_s < 3.0).all(), "every executor reports at least once a second"
+        assert {n.node for n in seen.node_metrics if n.age_s < 3.0} == set(NODES)
+
     def test_an_empty_plan_does_nothing(self, engine: Engine) -> None:
         before = self.flowing(engine)
         outcome = engine.apply(Plan(version=before.version))

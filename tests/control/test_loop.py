@@ -12,6 +12,7 @@ from barograph.control.guards import Guards
 from barograph.control.loop import Loop, Mode, Settings, horizon_cycles
 from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
+from barograph.engines.port import CONTROLLER
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.history import Recorder, cycles, entries, gaps
 from barograph.model import BadInput, Outcome, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
@@ -48,7 +49,7 @@ class Timed:
         self.broken: Exception | None = None
         self.accident = ""
 
-    def observe(self) -> Snapshot:
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:  # noqa: ARG002  # one observer
         if self.broken is not None:
             raise self.broken
         self.sim.advance(5.0)
@@ -181,8 +182,8 @@ class Application(Timed):
         if ahead_s:
             self.sim.advance(ahead_s)
 
-    def observe(self) -> Snapshot:
-        return replace(super().observe(), application=self.name)
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:
+        return replace(super().observe(observer), application=self.name)
 
 
 def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) -> None:
@@ -336,7 +337,7 @@ class Sleepy(Timed):
     def apply(self, plan: Plan) -> Outcome:
         return Outcome(refused=(Refusal("the plan", RefusalCode.STALE, "no"),)) if self.refuses else super().apply(plan)
 
-    def observe(self) -> Snapshot:
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:  # noqa: ARG002  # one observer
         now = super().observe()
         sleeping = tuple(n for n in now.nodes if n.name in self.asleep)
         return replace(
@@ -419,7 +420,7 @@ class Levelled(Timed):
 
     level = 2
 
-    def observe(self) -> Snapshot:
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:  # noqa: ARG002  # one observer
         return self._with_level(super().observe())
 
     def glance(self, last: Snapshot) -> Snapshot:

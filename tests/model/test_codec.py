@@ -56,7 +56,7 @@ def topologies(draw: st.DrawFn) -> Topology:
 def metrics(draw: st.DrawFn) -> Metrics:
     rows = draw(st.lists(instances, max_size=3, unique=True))
     column = st.lists(numbers, min_size=len(rows), max_size=len(rows)).map(np.array)
-    return Metrics(tuple(rows), {name: draw(column) for name in COLUMNS})
+    return Metrics(tuple(rows), {name: draw(column) for name in COLUMNS}, draw(column))
 
 
 latencies = st.none() | st.builds(model.Latency, numbers, numbers, numbers, numbers, numbers)
@@ -288,3 +288,10 @@ def test_what_is_no_number_is_not_written_either() -> None:
 def test_a_trace_is_a_file_of_its_sender() -> None:
     with pytest.raises(BadInput, match="write its points as steps"):
         from_json(model.Load, "trace passwords.csv")
+
+
+def test_metrics_from_before_ages_were_recorded_have_age_0() -> None:
+    data = {"instances": ["t/o/0"], "columns": {"executed": [5.0]}}
+    assert from_json(Metrics, data).age_s.tolist() == [0.0]
+    with pytest.raises(BadInput, match="Metrics: metrics: age_s has an undefined value"):
+        from_json(Metrics, {**data, "age_s": [-1.0]})

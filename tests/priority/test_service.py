@@ -26,10 +26,11 @@ class Engine:
     """Topologies by name; what is observed is given."""
 
     def __init__(self) -> None:
-        self.telemetry = SimpleNamespace(topologies={"a": None, "b": None})
+        self.running: tuple[str, ...] = ("a", "b")
         self.gates = SourceGates(lambda _: None)
         self.levels: dict[str, int] = {}
-        self.last: Snapshot | None = None
+        self.next = seen(0.0, 0.0)
+        self.observers: set[str] = set()
         self.options = {"b": QueryOptions(level=3)}
 
     def options_of(self, name: str) -> QueryOptions:
@@ -41,8 +42,9 @@ class Engine:
 
     def refresh(self) -> None: ...
 
-    def age_s(self, _seen: Snapshot) -> float:
-        return 0.0
+    def observe(self, observer: str) -> Snapshot:
+        self.observers.add(observer)
+        return self.next
 
 
 class Broken(Water):
@@ -74,7 +76,7 @@ def test_running_topologies_are_known_and_those_gone_for_long_are_forgotten(tmp_
     with priorities(tmp_path, engine, clock, Water()) as found:
         assert [r["topology"] for r in found.verb({"do": "list"})] == ["a", "b"]
         assert engine.levels == {"a": 2, "b": 3}, "b's author asked for it"
-        engine.telemetry.topologies = {"b": None}
+        engine.running = ("b",)
         found.turn()
         assert found.manager.levels() == {"a": 2, "b": 3}, "it may be between two runs"
         clock.now_s += FORGET_S + 1
@@ -89,7 +91,7 @@ def test_the_next_driver_goes_on_with_what_was_stored(tmp_path: Path) -> None:
         found.trigger("a", True)
         wait_until(lambda: found.manager.levels()["a"] == 1 and water.did[-1:] == ["resume a"])
     again = Engine()
-    again.telemetry.topologies = {}
+    again.running = ()
     with priorities(tmp_path, again, clock, water) as found:
         found.turn()
         assert found.manager.levels() == {"a": 1, "b": 3}, "its queries have not started yet"
@@ -125,13 +127,14 @@ def seen(at_s: float, rows: float) -> Snapshot:
 
 
 def test_a_rate_sets_the_trigger(tmp_path: Path) -> None:
-    engine = Engine()
-    with priorities(tmp_path, engine, Clock(), Water()) as found:
+    engine, clock = Engine(), Clock()
+    with priorities(tmp_path, engine, clock, Water()) as found:
         found.turn()
         found.watch("a", RateTrigger(rows_s=100.0, seconds=3.0))
         for second in range(1, 7):
-            engine.last = seen(float(second), 150.0)
+            clock.now_s, engine.next = float(second), seen(float(second), 150.0)
             found.turn()
         wait_until(lambda: found.manager.levels()["a"] == 1)
         assert any("trigger on by its rate of 150 rows/s" in told for told in found.manager.told)
         assert found.manager.levels()["b"] == 3
+        assert engine.observers == {"rate triggers"}, "it has a baseline of its own"

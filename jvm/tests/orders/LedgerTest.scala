@@ -32,10 +32,11 @@ class LedgerTest {
     Ledger.order(Map("t" -> ((Map("count" -> 2), places))), Set.empty)
     assertEquals(Map("read" -> Seq("h2_2"), "count" -> Seq("h1_1", "h1_1")), plan("t", "run", 0L))
     assertEquals(1, Ledger.freeSeats(live))
-    val planned = Ledger.takePlanned()
-    assertEquals(Seq(1L), planned.map(_.orders.version))
-    assertEquals(Set(""), planned.flatMap(_.seated).map(_.because).toSet)
-    assertEquals(Nil, Ledger.takePlanned())
+    val planned = Ledger.plannedAfter(0L)
+    assertEquals(Seq(1L), planned.map(_.epoch.orders.version))
+    assertEquals(Set(""), planned.flatMap(_.epoch.seated).map(_.because).toSet)
+    assertEquals(planned, Ledger.plannedAfter(0L))
+    assertEquals(Nil, Ledger.plannedAfter(planned.last.stamp))
   }
 
   @Test def ordersDoNotChangeAnEpochThatHasBegun(): Unit = {

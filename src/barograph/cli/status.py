@@ -16,6 +16,8 @@ from typing import Any
 from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
 
+STALE_S = 3.0  # an executor reports at least once a second; figures older than this are marked
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("which", nargs="?", metavar="RUN", help="which driver (default: all)")
@@ -64,19 +66,26 @@ def table(status: dict[str, Any]) -> str:
                 if latency is None
                 else f"p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} max {latency['max']:.0f}"
             )
+            + _stale(t["age_s"])
         )
         for node in status["nodes"]:
             used = (
                 "" if node["cpu_used_pct"] is None else f"  cpu {node['cpu_used_pct']:.0f} of {node['cpu_pct']:.0f} %"
             )
             alive = "" if node["executors"] else "  NO EXECUTOR"
-            lines.append(f"    {node['name']:<10} {' '.join(t['by_node'].get(node['name'], [])) or '-'}{used}{alive}")
+            line = f"    {node['name']:<10} {' '.join(t['by_node'].get(node['name'], [])) or '-'}{used}{alive}"
+            lines.append(line + _stale(node["age_s"]))
         lines += [
             f"    died in epoch {r['epoch']}: {r['cause']}; down for {r['down_s']:.2f} s, "
             f"{r['rows_replayed']:,} rows read again"
             for r in t["restarts"]
         ]
     return "\n".join(lines)
+
+
+def _stale(age_s: float | None) -> str:
+    """Figures are as old as the last report of the executor that they come from."""
+    return "" if age_s is None or age_s <= STALE_S else f"  STALE: {age_s:.0f} s old"
 
 
 def _number(value: float | None) -> str:

@@ -27,9 +27,8 @@ from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.history.write import Recorder
 from barograph.logs import OnceOnly, set_up
-from barograph.model import BadInput, MigrationMode, Snapshot
+from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require
-from barograph.model.codec import from_json
 from barograph.policy.definition import Policy, options_of, with_options, with_shares
 from barograph.policy.registry import DEFAULT, named
 
@@ -161,7 +160,7 @@ def between(loop: Loop, engine: RemoteEngine) -> None:
     """Priorities may have changed: decide between two cycles. Errors are left to the next cycle."""
     try:
         for _ in range(TRIES):  # the cluster may change meanwhile
-            cycle = loop.turn_between(from_json(Snapshot, engine.ask("glance")))
+            cycle = loop.turn_between(engine.glance())
             if cycle is None or cycle.outcome is None or cycle.outcome.ok:
                 return
     except (ConnectionError, TimeoutError, BadInput, RuntimeError) as error:

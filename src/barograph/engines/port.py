@@ -4,13 +4,15 @@ from typing import Protocol
 
 from barograph.model import Outcome, Plan, Snapshot
 
+CONTROLLER = "controller"  # the observer that steers, where it does not give itself another name
+
 
 class Engine(Protocol):
     """Observes the cluster and applies plans. ``tests/contracts/engine_contract.py`` tests every implementation."""
 
-    def observe(self) -> Snapshot:
-        """The cluster now, with the metrics since the previous call: only one controller may call it. It changes
-        nothing that runs."""
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:
+        """The cluster now, with the metrics since this observer's previous call. Any number of observers may look at
+        any time: each has its own name, none takes anything from another, and nothing that runs changes."""
         ...
 
     def apply(self, plan: Plan) -> Outcome:

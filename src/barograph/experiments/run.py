@@ -5,6 +5,7 @@ from contextlib import ExitStack
 
 from pyspark.sql import DataFrame
 
+from barograph.engines.spark.cluster.node_release import released_nodes
 from barograph.engines.spark.conf import in_flight, plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
@@ -46,9 +47,11 @@ def run(
         limits = None
         if settings.steering is not None and settings.steering.enforce:
             limits = InstanceLimits(ending.enter_context(limits_of_run(cluster.run, say)))
-        supervisor = Supervisor(
-            spark, engine=SparkEngine(spark, cluster.nodes, timeout_s=settings.timeout_s, limits=limits)
-        )
+        engine = SparkEngine(
+            spark, cluster.nodes, timeout_s=settings.timeout_s, limits=limits,
+            released=lambda: released_nodes(cluster.run),
+        )  # fmt: skip
+        supervisor = Supervisor(spark, engine=engine)
         ending.callback(supervisor.close)
         serve(supervisor)
         journal = Journal(settings.journal)

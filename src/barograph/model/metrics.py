@@ -38,10 +38,14 @@ class InstanceMetrics:
 
 @dataclass(frozen=True, eq=False)
 class Metrics:
-    """Every instance's cycle, as columns in the order of ``instances``. Missing columns are zeros."""
+    """Every instance's cycle, as columns in the order of ``instances``. Missing columns are zeros.
+
+    age_s: how long ago the worker that runs the instance last reported; zeros where the engine always knows.
+    """
 
     instances: tuple[Instance, ...]
     columns: Mapping[str, Column] = field(default_factory=dict)
+    age_s: Column = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         columns: dict[str, Column] = {}
@@ -55,13 +59,17 @@ class Metrics:
             column.setflags(write=False)
             columns[name] = column
         object.__setattr__(self, "columns", columns)
+        age_s = np.array(self.age_s if len(self.age_s) else np.zeros(len(self.instances)), dtype=np.float64)
+        require(age_s.shape == (len(self.instances),), f"metrics: age_s has {age_s.shape} values")
+        require(bool(np.isfinite(age_s).all()) and bool((age_s >= 0).all()), "metrics: age_s has an undefined value")
+        age_s.setflags(write=False)
+        object.__setattr__(self, "age_s", age_s)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Metrics):
             return NotImplemented
-        return self.instances == other.instances and all(
-            np.array_equal(self.columns[name], other.columns[name]) for name in COLUMNS
-        )
+        same = all(np.array_equal(self.columns[name], other.columns[name]) for name in COLUMNS)
+        return self.instances == other.instances and same and np.array_equal(self.age_s, other.age_s)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
@@ -145,11 +153,12 @@ class EdgeTraffic:
 
 @dataclass(frozen=True, slots=True)
 class NodeMetrics:
-    """A node's cycle."""
+    """A node's cycle. age_s: how long ago the worker there last reported; of several, the longest."""
 
     node: str
     cpu_used_s: float = 0.0
     memory_used_mb: float = 0.0
+    age_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

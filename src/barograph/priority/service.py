@@ -19,8 +19,9 @@ from barograph.control.guards.acts import load_rows_s
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.priority_hooks import SparkPriorityHooks
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.interfaces import PrioritisedQueries
 from barograph.logs import OnceOnly
-from barograph.model import BadInput, Snapshot
+from barograph.model import BadInput
 from barograph.priority.machine import PriorityLimits, PriorityPhase
 from barograph.priority.manager import PriorityHooks, PriorityManager
 from barograph.priority.store import claim
@@ -32,6 +33,8 @@ BUSY_S, CALM_S = 0.02, 0.25  # between two turns: while a change is under way, a
 START_S = 0.06  # and while only instances start: a turn costs CPU that they need
 FORGET_S = 60.0  # a topology that does not run is forgotten after this time
 SAMPLES = 120
+SAMPLE_S = 1.0
+OBSERVER = "rate triggers"
 
 
 class PriorityService:
@@ -45,7 +48,8 @@ class PriorityService:
         hooks: PriorityHooks | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
+        self._supervisor, self._clock = supervisor, clock
+        self._engine: PrioritisedQueries = supervisor.engine
         self._claim: IO[bytes] | None = None
         if path is None:
             path, self._claim = _claimed(supervisor)
@@ -53,7 +57,7 @@ class PriorityService:
         self._seen_s = dict.fromkeys(self.manager.levels(), clock())
         self._triggers: dict[str, RateTrigger] = {}
         self._samples: dict[str, deque[tuple[float, float]]] = {}
-        self._sampled: Snapshot | None = None
+        self._sampled_s = float("-inf")
         self._lock = threading.Lock()
         self.problems: deque[str] = deque(maxlen=20)
         self._warnings = OnceOnly(log)
@@ -126,7 +130,7 @@ class PriorityService:
         """Add topologies that run, and drop those gone for FORGET_S, which is longer than a restart of a query."""
         with self._lock:  # called by its own thread and by verbs
             now_s = self._clock()
-            names = [*self._engine.telemetry.topologies, *(q.topology for q in self._supervisor.queries if q.isActive)]
+            names = [*self._engine.running, *(q.topology for q in self._supervisor.queries if q.isActive)]
             levels = {name: self._engine.options_of(name).level for name in names}
             self._seen_s |= dict.fromkeys(levels, now_s)
             known = self.manager.levels()
@@ -139,12 +143,9 @@ class PriorityService:
     def _pull_triggers(self) -> None:
         if not self._triggers:
             return
-        now = self._engine.last
-        if now is None or self._engine.age_s(now) > 5.0:  # no controller observes
-            now = self._engine.observe()
-        if now is self._sampled:
+        if self._clock() - self._sampled_s < SAMPLE_S:
             return
-        self._sampled = now
+        self._sampled_s, now = self._clock(), self._engine.observe(OBSERVER)
         for name, trigger in self._triggers.items():
             rate = load_rows_s(now, name) if any(t.name == name for t in now.topologies) else None
             if rate is None:

@@ -17,8 +17,8 @@ from barograph.config import default
 from barograph.control.heartbeat import ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
 from barograph.engines.spark.bridge.bridge import Bridge
-from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
+from barograph.engines.spark.cluster.node_release import released_nodes
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
@@ -132,7 +132,7 @@ class LocalCluster:
 
         query = self.supervisor.start(build) if supervised else build().start()
         self.engine.refresh()
-        before = self.engine.telemetry.output.get(started.name, OutputCounts()).total
+        before = self.engine.output_rows(started.name)
         running = RunningQuery(self, started, query, before)
         try:
             running.settle(lambda: bool(running.executors()) and running.output() > 0, 180.0)
@@ -192,19 +192,19 @@ class RunningQuery:
 
     def epoch(self) -> int:
         require_alive(self.query)
-        epoch = self.cluster.engine.telemetry.present(self.name)
+        epoch = self.cluster.engine.present(self.name)
         assert epoch is not None
         return epoch.epoch
 
     def executors(self) -> dict[str, str]:
         """``operator/index`` -> the executor it reported from in the present epoch; empty until all have."""
-        epoch = self.cluster.engine.telemetry.present(self.name)
+        epoch = self.cluster.engine.present(self.name)
         if epoch is None or not epoch.is_up:
             return {}
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
 
     def output(self) -> int:
-        return self.cluster.engine.telemetry.output.get(self.name, OutputCounts()).total - self.output_before
+        return self.cluster.engine.output_rows(self.name) - self.output_before
 
     def due(self) -> KeyedCounts:
         """The exact result for the rows that are committed."""
@@ -246,7 +246,10 @@ class OpenSession:
         with ExitStack() as ending:
             limits = ending.enter_context(limits_of_run(self.cluster.run))
             engine = SparkEngine(
-                self.spark, {hosts[n.name]: n for n in settings.model_nodes()}, limits=InstanceLimits(limits)
+                self.spark,
+                {hosts[n.name]: n for n in settings.model_nodes()},
+                limits=InstanceLimits(limits),
+                released=lambda: released_nodes(self.cluster.run),
             )
             ending.callback(self._forget_orders, engine)
             supervisor = Supervisor(self.spark, engine=engine)
@@ -256,7 +259,7 @@ class OpenSession:
     def _forget_orders(self, engine: SparkEngine) -> None:
         """Orders outlive the queries they were for."""
         bridge = Bridge(self.spark)
-        bridge.order({name: ({}, ()) for name in engine.telemetry.known}, ())
+        bridge.order({name: ({}, ()) for name in engine.known}, ())
         bridge.rest(())
         bridge.pace({})
 

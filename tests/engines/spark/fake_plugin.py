@@ -1,15 +1,18 @@
 """A plug-in without Spark, for unit tests of the engine: topologies on executors, and what was asked of them."""
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.engines.spark.bridge.messages import message
 
 from barograph.engines.spark import observer
-from barograph.engines.spark.bridge.reports import Executor, LifeReport, OperatorSeen, Seated, TelemetryReport
+from barograph.engines.spark.bridge.message import Message
+from barograph.engines.spark.bridge.running_totals import METERS
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 
@@ -37,7 +40,8 @@ class FakeTopology:
 class FakePlugin:
     """Takes the place of ``Bridge``. Epochs end at once when they are cut.
 
-    hosts: of the executors, which have ``seats`` seats each. ordered: the orders, latest last."""
+    hosts: of the executors, which have ``seats`` seats each. ordered: the orders, latest last. meters: running totals
+    of all instances, where they are not 0."""
 
     topologies: dict[str, FakeTopology] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=lambda: {"0": "host-0", "1": "host-1"})
@@ -46,32 +50,40 @@ class FakePlugin:
     released: list[str] = field(default_factory=list)
     holds: set[str] = field(default_factory=set)
     fail_await_held: bool = False
+    meters: dict[str, list[int]] = field(default_factory=dict)
 
-    def observe(self) -> TelemetryReport:
-        found = self.topologies.items()
-        each = [(name, t, o) for name, t in found for o in t.operators]
-        seats = [(name, t, o, i, e) for name, t, o in each for i, e in enumerate(o.executors)]
-        return TelemetryReport(
-            executors=tuple(Executor(e, host, self.seats, LONG_AGO_MS) for e, host in self.hosts.items()),
-            operators=tuple(
-                OperatorSeen(
-                    topology=name, epoch=t.epoch, operator=o.name, parallelism=len(o.executors), source=o.source,
-                    stateful=o.stateful, fixed_because="it has state" if o.stateful else "", repartition=o.stateful,
-                )
-                for name, t, o in each
-            ),
-            edges=(),
-            seated=tuple(
-                Seated(name, t.run, t.epoch, 0, LONG_AGO_MS, o.name, i, e, "", "") for name, t, o, i, e in seats
-            ),
-            lives=tuple(
-                LifeReport(
-                    topology=name, run=t.run, epoch=t.epoch, operator=o.name, index=i, executor=e, pid=1, tid=1,
-                    started_ms=LONG_AGO_MS, ended_ms=0, rows_read=0,
-                )
-                for name, t, o, i, e in seats
-            ),
-            output={},
+    def observe(self, cursor: int, meters: bool) -> Message:  # noqa: ARG002  # everything is sent each time
+        each = [(at, t, o) for at, t in enumerate(self.topologies.values()) for o in t.operators]
+        seats = [(at, o.name, i, e) for at, t, o in each for i, e in enumerate(o.executors)]
+        count, names = len(seats), list(self.topologies)
+        runs, numbers = ([getattr(t, field) for t in self.topologies.values()] for field in ("run", "epoch"))
+        return message(
+            {
+                "executor_id": list(self.hosts), "executor_host": list(self.hosts.values()),
+                "executor_seats": [self.seats] * len(self.hosts),
+                "executor_since_ms": [LONG_AGO_MS] * len(self.hosts),
+                "executor_cpu_ns": [0] * len(self.hosts), "executor_resident_bytes": [0] * len(self.hosts),
+                "executor_age_ms": [0] * len(self.hosts),
+                "topology": range(len(names)), "present": [1] * len(names), "read": [0] * count,
+                "layout_topology": range(len(names)), "layout_name": names, "instance_id": range(count),
+                "operator_layout": [at for at, _, _ in each], "operator_name": [o.name for _, _, o in each],
+                "operator_parallelism": [len(o.executors) for _, _, o in each],
+                "operator_source": [int(o.source) for _, _, o in each],
+                "operator_stateful": [int(o.stateful) for _, _, o in each],
+                "operator_fixed_because": ["it has state" if o.stateful else "" for _, _, o in each],
+                "operator_repartition": [int(o.stateful) for _, _, o in each],
+                "epoch_topology": names, "epoch_run": runs, "epoch_number": numbers,
+                "epoch_orders": [0] * len(names), "epoch_planned_ms": [LONG_AGO_MS] * len(names),
+                "seat_epoch": [at for at, *_ in seats], "seat_operator": [o for _, o, _, _ in seats],
+                "seat_instance": [i for *_, i, _ in seats], "seat_executor": [e for *_, e in seats],
+                "seat_wanted": [""] * count, "seat_because": [""] * count,
+                "life_topology": [names[at] for at, *_ in seats], "life_run": [runs[at] for at, *_ in seats],
+                "life_epoch": [numbers[at] for at, *_ in seats], "life_operator": [o for _, o, _, _ in seats],
+                "life_instance": [i for *_, i, _ in seats], "life_executor": [e for *_, e in seats],
+                "life_pid": [1] * count, "life_tid": [1] * count, "life_started_ms": [LONG_AGO_MS] * count,
+                "life_ended_ms": [0] * count, "life_read": [0] * count,
+                **{name: self.meters.get(name, [0] * count) for name in METERS}, "traffic": [],
+            }
         )  # fmt: skip
 
     def order(
@@ -106,6 +118,11 @@ class FakePlugin:
     def pace(self, lengths_ms: Mapping[str, int]) -> None: ...
 
 
-def engine_on(plugin: FakePlugin, monkeypatch: pytest.MonkeyPatch, limits: InstanceLimits | None = None) -> SparkEngine:
+def engine_on(
+    plugin: FakePlugin,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: InstanceLimits | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> SparkEngine:
     monkeypatch.setattr(observer, "Bridge", lambda _spark: plugin)
-    return SparkEngine(cast(SparkSession, None), {}, limits=limits)
+    return SparkEngine(cast(SparkSession, None), {}, now, limits=limits)

@@ -272,7 +272,7 @@ def test_names_come_from_the_plan_or_from_the_user(stage: LocalCluster) -> None:
 
 def test_os_threads_are_those_of_the_executors(stage: LocalCluster) -> None:
     with stage.query() as counting:
-        epoch = stage.engine.telemetry.present("wordcount")
+        epoch = stage.engine.present("wordcount")
         assert epoch is not None
         pids = {pid for node in stage.cluster.status() for pid in node.pids}
         for life in epoch.lives.values():

@@ -78,13 +78,13 @@ class Eye:
 
     def life(self, name: str, index: int = 0) -> LifeReport:
         topology, operator = name.split("/")
-        epoch = self.stage.engine.telemetry.present(topology)
+        epoch = self.stage.engine.present(topology)
         assert epoch is not None
         return epoch.lives[Instance(topology, operator, index)]
 
     def end_epoch(self, query: StreamingQuery) -> None:
         """Cut, and wait until every instance of the epoch that ended has sent its last report."""
-        epoch = self.stage.engine.telemetry.present(query.name)
+        epoch = self.stage.engine.present(query.name)
         assert epoch is not None
         outcome = self.stage.engine.apply(Plan(cuts=(query.name,)))
         assert outcome.ok, outcome.refused
@@ -119,7 +119,7 @@ def running(eye: Eye, name: str, frame: DataFrame, sink: str = "noop") -> Iterat
 
 
 def has_all_lives(stage: LocalCluster, name: str) -> bool:
-    epoch = stage.engine.telemetry.present(name)
+    epoch = stage.engine.present(name)
     return epoch is not None and len(epoch.lives) == len(epoch.seated) > 0
 
 

@@ -19,6 +19,10 @@ class Accounts:
     def _nothing_ended(self) -> Ended:
         return Ended.empty(self._topologies, self._timeout_s)
 
+    def nothing(self, layout: WorldLayout) -> CycleCounts:
+        """Counts of a cycle in which nothing happened."""
+        return CycleCounts.empty(layout, self._grain.dense_traffic)
+
     def flush(self) -> None:
         """Take over the complete times of the rows that ended since the last call."""
         fresh = self._nothing_ended()

@@ -8,6 +8,7 @@ it too.
 import numpy as np
 
 from barograph.engines.check import refusals
+from barograph.engines.port import CONTROLLER
 from barograph.engines.sim.accounts import Accounts
 from barograph.engines.sim.calibration import Calibration, read_calibration, with_constants
 from barograph.engines.sim.grains.batches import batches_of
@@ -15,6 +16,7 @@ from barograph.engines.sim.grains.flows import FlowGrain
 from barograph.engines.sim.grains.grain import Grain
 from barograph.engines.sim.grains.rows import RowGrain
 from barograph.engines.sim.observe import present, snapshot, with_metrics_of
+from barograph.engines.sim.other_observers import OtherObservers
 from barograph.engines.sim.scenario.bounds import require_bounds, require_rows
 from barograph.engines.sim.scenario.definition import Scenario
 from barograph.engines.sim.totals import ResourcesInUse
@@ -63,22 +65,29 @@ class Simulator:
         self.accounts = Accounts(self.grain, self.layout, scenario.timeout_s)
         self.totals = self.accounts.totals
         self.observed_s = 0.0
+        self._others = OtherObservers(len(self.topologies), scenario.timeout_s)
         self._last: Snapshot | None = None
         self.cpu = GrantedCpu((n.cpu_pct for n in scenario.nodes), scenario.enforce)
         self._settle()
 
     # the port
 
-    def observe(self) -> Snapshot:
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:
+        if observer != CONTROLLER:
+            return snapshot(self, *self._others.look(observer, self.accounts, self.layout, self.observed_s, self.now_s))
         self.accounts.up_to_date()
-        seen = snapshot(self)
+        seen = self._open_cycle()
+        self._others.cycle_ends(self.accounts, self.layout)
         self.accounts.close_cycle(self.layout)
         self.observed_s, self._last = self.now_s, seen
         return seen
 
     def glance(self) -> Snapshot:
         """The cluster as it is, with the metrics of the last cycle; the present cycle is not ended by it."""
-        return snapshot(self) if self._last is None else with_metrics_of(self._last, snapshot(self))
+        return self._open_cycle() if self._last is None else with_metrics_of(self._last, self._open_cycle())
+
+    def _open_cycle(self) -> Snapshot:
+        return snapshot(self, self.accounts.counts, self.accounts.cycle_ended, self.now_s - self.observed_s)
 
     def apply(self, plan: Plan) -> Outcome:
         asks = plan.placement or plan.rescales or plan.shares_pct or plan.limits_pct or plan.cuts
@@ -235,6 +244,7 @@ class Simulator:
         """Seats or operators have changed: everything that depends on them is computed again."""
         layout = self._new_layout(self.layout)
         self.accounts.change_layout(self.layout, layout)
+        self._others.change_layout(self.layout, layout, self.grain.dense_traffic)
         self.layout = layout
         self.grain.arrange(layout, self.now_s)
         self.seats.check()

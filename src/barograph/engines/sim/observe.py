@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from barograph.engines.sim.grains.grain import CycleCounts, Ended
 from barograph.engines.sim.world.layout import Floats
 from barograph.model import EdgeTraffic, Metrics, NodeMetrics, Snapshot, TopologyMetrics
 
@@ -12,9 +13,9 @@ if TYPE_CHECKING:  # the engine passes itself
     from barograph.engines.sim.engine import Simulator
 
 
-def snapshot(engine: "Simulator") -> Snapshot:
-    counts, layout = engine.accounts.counts, engine.layout
-    elapsed_s = engine.now_s - engine.observed_s
+def snapshot(engine: "Simulator", counts: CycleCounts, ended: Ended, elapsed_s: float) -> Snapshot:
+    """What was counted in the last ``elapsed_s`` seconds."""
+    layout = engine.layout
     pending = engine.grain.pending(engine.now_s)
     idle_s = np.maximum(0.0, elapsed_s - counts.busy_s - counts.blocked_s)
     metrics = Metrics(
@@ -42,11 +43,11 @@ def snapshot(engine: "Simulator") -> Snapshot:
         workers=tuple(engine.workers.values()),
         placement=engine.running(),
         metrics=metrics,
-        traffic=_traffic(engine),
+        traffic=_traffic(engine, counts),
         node_metrics=tuple(
             NodeMetrics(n.name, float(u)) for n, u in zip(engine.scenario.nodes, used, strict=True) if n.name in alive
         ),
-        topology_metrics=_topology_metrics(engine, pending),
+        topology_metrics=_topology_metrics(engine, pending, ended),
         version=engine.version,
     )
 
@@ -79,12 +80,12 @@ def with_metrics_of(last: Snapshot, now: Snapshot) -> Snapshot:
     )
 
 
-def _traffic(engine: "Simulator") -> tuple[EdgeTraffic, ...]:
+def _traffic(engine: "Simulator", counts: CycleCounts) -> tuple[EdgeTraffic, ...]:
     layout = engine.layout
     found = []
     for edge in layout.edges:
         source, target = layout.operators[edge.source], layout.operators[edge.target]
-        rows = engine.accounts.counts.traffic[edge.index]
+        rows = counts.traffic[edge.index]
         if not engine.grain.dense_traffic:  # one row stands for all senders alike: a view, so that size costs nothing
             rows = np.broadcast_to(rows / source.n, (source.n, target.n))
         name = layout.topologies[source.topology].name
@@ -92,7 +93,7 @@ def _traffic(engine: "Simulator") -> tuple[EdgeTraffic, ...]:
     return tuple(found)
 
 
-def _topology_metrics(engine: "Simulator", pending: Floats) -> tuple[TopologyMetrics, ...]:
+def _topology_metrics(engine: "Simulator", pending: Floats, ended: Ended) -> tuple[TopologyMetrics, ...]:
     backlog = np.zeros(len(engine.topologies))
     for part in engine.layout.operators:
         if part.is_source:
@@ -101,11 +102,11 @@ def _topology_metrics(engine: "Simulator", pending: Floats) -> tuple[TopologyMet
         TopologyMetrics(
             topology=topology.name,
             epoch=engine.states[t].epoch,
-            completed_rows=engine.accounts.cycle_ended.due[t].count,
-            late_rows=engine.accounts.cycle_ended.due[t].late,
+            completed_rows=ended.due[t].count,
+            late_rows=ended.due[t].late,
             backlog_rows=float(backlog[t]),
-            latency_due=engine.accounts.cycle_ended.due[t].latency(),
-            latency_read=engine.accounts.cycle_ended.read[t].latency(),
+            latency_due=ended.due[t].latency(),
+            latency_read=ended.read[t].latency(),
         )
         for t, topology in enumerate(engine.topologies)
     )

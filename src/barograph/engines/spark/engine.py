@@ -5,12 +5,13 @@ what this engine can never do, such as limits without control groups, is left ou
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
 from barograph.engines.check import refusals
+from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
@@ -43,20 +44,21 @@ class SparkEngine(QueryControl):
         now: Callable[[], float] = time.monotonic,
         timeout_s: float = MESSAGE_TIMEOUT_S,
         limits: InstanceLimits | None = None,
+        released: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        super().__init__(spark, nodes, now, timeout_s, limits)
-        self._orders = PlacementOrders(self._bridge, self.telemetry, self._executors, self._left_seats)
+        super().__init__(spark, nodes, now, timeout_s, limits, released)
+        self._orders = PlacementOrders(self._bridge, self._telemetry, self._executors, self._left_seats)
         self._restartable: dict[str, Restartable] = {}
         self._replacing = False  # workers are being replaced: no instance gets a seat before they are back
         self.gates, self.pace = SourceGates(self._bridge.rest), EpochPace(self._bridge.pace)
         self.holds_version = 0  # of the snapshot from which the latest plan in effect was made
         self.heeds_triggers = True  # as the last plan that sets it says
 
-    def refresh(self) -> None:
-        with self._lock:
-            super().refresh()
-            if not self._replacing:
-                self._orders.restore()
+    def _look(self, meters: bool) -> Message:
+        message = super()._look(meters)
+        if not self._replacing:
+            self._orders.restore()
+        return message
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one; 0 while workers are being replaced."""
@@ -95,7 +97,7 @@ class SparkEngine(QueryControl):
         """Instances are not limited while an epoch ends and the next begins; see ``InstanceLimits.lift``."""
         with self._lock:
             limits.lift(topologies)
-            limits.hold(self._threads())
+            limits.hold(self._threads_seen)
 
     def _apply(self, plan: Plan) -> Outcome:
         if plan.mode is MigrationMode.WARM_CUT:
@@ -105,7 +107,7 @@ class SparkEngine(QueryControl):
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
-            unsupervised = self.telemetry.topologies.keys() - self._restartable.keys()
+            unsupervised = self._telemetry.topologies.keys() - self._restartable.keys()
             refused = (*unsupported(plan, unsupervised), *refusals(plan, now))
             if refused:
                 return Outcome(refused=refused)
@@ -229,7 +231,7 @@ class SparkEngine(QueryControl):
         if not new:
             return []
         self.limits.order(new)
-        self.limits.hold(self._threads())
+        self.limits.hold(self._threads_seen)
         return [f"limit of {i} is {s:g} %" for i, s in new.items()]
 
     def _executors(self) -> dict[Slot, str]:
@@ -243,7 +245,7 @@ class SparkEngine(QueryControl):
         while self._now() < deadline:
             time.sleep(look_s)
             self.refresh()
-            present = [self.telemetry.present(t) for t in ended]
+            present = [self._telemetry.present(t) for t in ended]
             if all(e is None or e.is_up for e in present):
                 return
             look_s = 0.1
@@ -257,7 +259,7 @@ class SparkEngine(QueryControl):
                 self._restartable.pop(topology, None)
             else:
                 self._restartable[topology] = query
-            self.telemetry.restartable = set(self._restartable)
+            self._telemetry.restartable = self._restartable.keys()
 
     def let_go(self, node: str) -> str:
         """End a node's executors if no instance runs, or is ordered to run, on them. Returns "" if so, else why not.
@@ -266,10 +268,10 @@ class SparkEngine(QueryControl):
         with self._lock:
             self.refresh()
             # A supervised query that is being restarted has no seats now, and gets some in a moment.
-            down = sorted(self._restartable.keys() - self.telemetry.topologies.keys())
+            down = sorted(self._restartable.keys() - self._telemetry.topologies.keys())
             if down:
                 return f"{down[0]} is being started again"
-            ordered = [self._orders.placement(name) for name in self.telemetry.topologies]
+            ordered = [self._orders.placement(name) for name in self._telemetry.topologies]
             for placement in (self._world.placement, *ordered):
                 sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
                 if sitting:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.interfaces import WatchedQueries
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.model import Topology
 
@@ -10,14 +10,14 @@ from barograph.model import Topology
 class RowsRead:
     """Of one topology. A started query begins where the one before it had committed."""
 
-    def __init__(self, engine: SparkEngine, topology: Topology, checkpoint: Path) -> None:
+    def __init__(self, engine: WatchedQueries, topology: Topology, checkpoint: Path) -> None:
         self._engine, self._topology, self._checkpoint = engine, topology.name, checkpoint
         self._sources = {o.name for o in topology.operators if o.source}
         self._committed_before = 0  # rows that were committed when the query was last started
         self._run = ""
 
     def rows(self) -> int:
-        present = self._engine.telemetry.present(self._topology)
+        present = self._engine.present(self._topology)
         if present is None:
             return self._committed_before
         if present.run != self._run:

@@ -41,6 +41,7 @@ from barograph.workloads.workload import rows_due
 
 # Between the query's start and the first row: the executors, warm by then, launch the tasks.
 LEAD_S = 4.0
+OBSERVER = "run"
 
 
 class StartAgain(Exception):  # noqa: N818  # not an error: the user asked for it
@@ -120,7 +121,7 @@ class RunInProgress:
         steering = self.settings.steering
         policy = steering.decider() if steering is not None and steering.acts else None
         enforce = steering is not None and steering.enforce
-        first = first_decision(policy, self.engine.observe(), self.topology, enforce)
+        first = first_decision(policy, self.engine.observe(OBSERVER), self.topology, enforce)
         for sentence in first.said:
             self.say(sentence)
         self.notes += first.said
@@ -186,7 +187,7 @@ class RunInProgress:
         due = inputs * int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
         now_cs = int(time.time() * 100)
         output = self.engine.output(self.topology.name)
-        present = self.engine.telemetry.present(self.topology.name)
+        present = self.engine.present(self.topology.name)
         self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
         self.actions.note_orders()
         out = sum(output.get(t, 0) for t in range(now_cs - 150, now_cs - 50))
@@ -201,14 +202,11 @@ class RunInProgress:
         return read
 
     def _look(self) -> Snapshot:
-        """observe() resets the counters; where a controller calls it, its last snapshot is shown."""
-        if self.settings.steering is None:
-            now = self.engine.observe()
-            if (at_s := self.load_s()) > 0:
-                self.unsteered.take(at_s, now)
-            return now
-        self.engine.refresh()
-        return self.engine.last or self.engine.observe()
+        """With a baseline of its own, whether a controller observes or not."""
+        now = self.engine.observe(OBSERVER)
+        if self.settings.steering is None and (at_s := self.load_s()) > 0:
+            self.unsteered.take(at_s, now)
+        return now
 
     def _latency(self) -> dict[str, Histogram]:
         return {clock: self.engine.latency(self.topology.name, clock) for clock in CLOCKS}

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.interfaces import WatchedQueries
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.model import Load, Plan
@@ -54,12 +55,12 @@ def warm_up_inputs(workload: Workload, parallelism: Mapping[str, int]) -> tuple[
     return workload.inputs(Replay(Load.parse(f"constant {WARM_UP_ROWS_S}").schedule(1.0)), parallelism)
 
 
-def _await_output(engine: SparkEngine, name: str, query: StreamingQuery, rows: int, timeout_s: float = 90.0) -> None:
+def _await_output(engine: WatchedQueries, name: str, query: StreamingQuery, rows: int, timeout_s: float = 90.0) -> None:
     """Until so many more rows have come out."""
     engine.refresh()
-    before = sum(engine.telemetry.output.get(name, {}).values())
+    before = engine.output_rows(name)
     deadline = time.monotonic() + timeout_s
-    while sum(engine.telemetry.output.get(name, {}).values()) < before + rows:
+    while engine.output_rows(name) < before + rows:
         require_alive(query)
         if time.monotonic() > deadline:
             raise RunFailed(f"no row came out of the query within {timeout_s:g} s")

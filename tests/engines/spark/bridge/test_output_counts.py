@@ -1,6 +1,7 @@
 """Rows out by centisecond: a mapping like any other, but bounded and small."""
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -9,13 +10,17 @@ from barograph.engines.spark.bridge.output_counts import PIECE_CENTISECONDS, Out
 START = 180_000_000_000
 
 
+def put(flow: OutputCounts, centisecond: int, rows: int) -> None:
+    flow.put(np.array([centisecond]), np.array([rows]))
+
+
 @given(st.lists(st.tuples(st.integers(0, 900) | st.integers(0, 20_000), st.integers(0, 50))))
 def test_it_equals_a_dict(reports: list[tuple[int, int]]) -> None:
     flow, plain = OutputCounts(), dict[int, int]()
     for offset, rows in reports:
-        flow.add(START + offset, rows)
-        if rows:
-            plain[START + offset] = plain.get(START + offset, 0) + rows
+        put(flow, START + offset, rows)
+        plain[START + offset] = rows
+    plain = {t: rows for t, rows in plain.items() if rows}
     assert dict(flow) == flow.as_dict() == plain
     assert (len(flow), list(flow), sorted(flow.values())) == (len(plain), sorted(plain), sorted(plain.values()))
     assert flow.total == sum(plain.values())
@@ -26,13 +31,23 @@ def test_it_equals_a_dict(reports: list[tuple[int, int]]) -> None:
 def test_the_newest_are_kept() -> None:
     flow = OutputCounts(most=1000)
     for k in range(0, 20_000, 10):
-        flow.add(START + k, 1)
+        put(flow, START + k, 1)
     assert START + 19_990 in flow and START + 19_000 in flow
     assert START + 1_000 not in flow
     assert sum(len(piece) for piece in flow._pieces.values()) <= 2 * PIECE_CENTISECONDS
-    flow.add(START, 5)
+    put(flow, START, 5)
     assert START not in flow, "too late"
-    flow.add(START + 10_000_000, 7)
+    put(flow, START + 10_000_000, 7)
     assert flow.as_dict() == {START + 10_000_000: 7}
     with pytest.raises(KeyError):
         flow[START + 19_990]
+
+
+def test_many_counts_come_at_once() -> None:
+    flow = OutputCounts(most=PIECE_CENTISECONDS)
+    centiseconds = START + np.arange(0, 3 * PIECE_CENTISECONDS, 7)
+    flow.put(centiseconds, np.arange(len(centiseconds)) + 1)
+    assert max(flow) == centiseconds[-1] and flow[int(centiseconds[-1])] == len(centiseconds)
+    assert START not in flow
+    flow.put(centiseconds[-1:], np.array([3]))
+    assert flow[int(centiseconds[-1])] == 3, "the total of a centisecond, not an amount to add"

@@ -137,7 +137,7 @@ def test_a_controller_that_dies_or_hangs_is_restarted_and_rows_flow(stage: Local
         keep(config, tmp_path / "log", patience=lambda s: min(s, 60.0)) as keeper,
     ):
         # The load is low, so few nodes are enough and the others are released.
-        until(lambda: bool(stage.engine.last and stage.engine.last.asleep), 150.0)
+        until(lambda: bool(stage.engine.observe("test").asleep), 150.0)
         # Wait for the record too: a cycle in which the controller is killed is not recorded.
         until(lambda: any(sentence.startswith("released node-") for sentence in done(history)))
         for number in (signal.SIGKILL, signal.SIGSTOP):
@@ -240,7 +240,7 @@ def test_only_instances_are_limited_and_the_next_driver_cleans_up(stage: LocalCl
 
 def threads_of(counting: RunningQuery) -> set[int]:
     """Threads of the present epoch's instances."""
-    epoch = counting.cluster.engine.telemetry.present(counting.name)
+    epoch = counting.cluster.engine.present(counting.name)
     assert epoch is not None
     return {life.tid for life in epoch.lives.values()}
 

@@ -56,11 +56,9 @@ class FakeEngine:
     runs: list[FakeRun] = field(default_factory=list)
     let_go: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        executors = (SimpleNamespace(seats=4), SimpleNamespace(seats=4))
-        self.telemetry = SimpleNamespace(present=lambda _topology: self.present(), executors=executors)
+    seats: int = 8
 
-    def present(self) -> Any:
+    def present(self, _topology: str) -> Any:
         """The first epoch of the present run: nothing is ever committed."""
         run = self.runs[-1]
         return SimpleNamespace(run=run.runId, epoch=0, planned_ms=1, is_up=run.isActive and self.comes_up, lives={})
@@ -86,7 +84,7 @@ class FakeEngine:
         return f"executor {executor}"
 
     def epochs(self, _topology: str) -> list[Any]:
-        return [self.present()]
+        return [self.present(_topology)]
 
     def output(self, _topology: str) -> dict[int, int]:
         return {}

@@ -126,8 +126,8 @@ def test_with_too_few_seats_there_are_fewer_instances_until_there_are_more(
     stage: LocalCluster, to_the_end: bool
 ) -> None:
     """Two nodes of three have 16 seats; it has 19 instances. The node's worker is stopped meanwhile: on a slow machine
-    a new executor would be there before the loss of the old one is noticed. All instances are back once a new executor
-    is past its start."""
+    a new executor would be there before the loss of the old one is noticed. A new executor must be past its start
+    before all instances are back."""
     with stage.query("crowded", epoch_s=5.0, supervised=True) as counting:
 
         def splits() -> int:

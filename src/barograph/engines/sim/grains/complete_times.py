@@ -6,7 +6,7 @@ and shares the buckets and their error of less than 1 %.
 
 import numpy as np
 
-from barograph.engines.latency import BUCKETS, buckets_of, middle_ms
+from barograph.engines.latency import BUCKETS, bounds, buckets_of, middle_ms
 from barograph.engines.sim.world.layout import Floats
 from barograph.model import Latency
 
@@ -44,6 +44,16 @@ class CompleteTimes:
         self.sum_s += other.sum_s
         self.late += other.late
         self.max_s = max(self.max_s, other.max_s)
+
+    def less(self, other: "CompleteTimes") -> "CompleteTimes":
+        """Without the rows of an earlier moment. The maximum is that of the last bucket with rows, if it is smaller."""
+        found = CompleteTimes(self.timeout_s)
+        found._rows = np.maximum(0.0, self._rows - other._rows)
+        found.count = float(found._rows.sum())
+        if found.count > 0:
+            found.sum_s, found.late = max(0.0, self.sum_s - other.sum_s), max(0.0, self.late - other.late)
+            found.max_s = min(self.max_s, (bounds(int(np.flatnonzero(found._rows)[-1]))[1] + 1) / _PER_S)
+        return found
 
     def quantile_s(self, q: float) -> float:
         """The middle of the bucket that holds it, never above the maximum."""

@@ -9,6 +9,8 @@ from barograph.engines.sim.grains.complete_times import CompleteTimes
 from barograph.engines.sim.world.cpu import CpuPace
 from barograph.engines.sim.world.layout import Floats, WorldLayout
 
+_BY_INSTANCE = ("arrived", "executed", "emitted", "cpu_s", "busy_s", "blocked_s")
+
 
 @dataclass(eq=False)
 class CycleCounts:
@@ -30,13 +32,19 @@ class CycleCounts:
         a, b, c, d, e, f = np.zeros((6, n))
         return CycleCounts(a, b, c, d, e, f, [np.zeros(s) for s in shapes])
 
+    def plus(self, other: "CycleCounts", sign: float = 1.0) -> "CycleCounts":
+        """The sum of two counts of one layout; the difference with sign -1, where what is below 0 is rounding."""
+        values = {n: np.maximum(0.0, getattr(self, n) + sign * getattr(other, n)) for n in _BY_INSTANCE}
+        traffic = [np.maximum(0.0, a + sign * b) for a, b in zip(self.traffic, other.traffic, strict=True)]
+        return CycleCounts(**values, traffic=traffic)
+
     def carried(self, old: WorldLayout, new: WorldLayout, dense: bool) -> "CycleCounts":
         """The same counts in a new layout. Counts of removed instances are dropped, those of new ones start at 0."""
         fresh = CycleCounts.empty(new, dense)
         for o, part in enumerate(new.operators):
             before = old.operators[o]
             n = min(part.n, before.n)
-            for name in ("arrived", "executed", "emitted", "cpu_s", "busy_s", "blocked_s"):
+            for name in _BY_INSTANCE:
                 getattr(fresh, name)[part.start : part.start + n] = getattr(self, name)[before.start : before.start + n]
         for mine, theirs in zip(self.traffic, fresh.traffic, strict=True):
             rows, columns = min(mine.shape[0], theirs.shape[0]), min(mine.shape[1], theirs.shape[1])
@@ -55,6 +63,11 @@ class Ended:
         for mine, theirs in zip((*self.due, *self.read), (*other.due, *other.read), strict=True):
             if theirs.count:
                 mine.merge(theirs)
+
+    def less(self, other: "Ended") -> "Ended":
+        """Without what was there at an earlier moment."""
+        due = [a.less(b) for a, b in zip(self.due, other.due, strict=True)]
+        return Ended(due, [a.less(b) for a, b in zip(self.read, other.read, strict=True)])
 
     @staticmethod
     def empty(topologies: int, timeout_s: float) -> "Ended":

@@ -1,4 +1,4 @@
-"""The calls from Python into the plug-in: telemetry comes as Arrow (``reports``), orders go as JSON.
+"""The calls from Python into the plug-in: telemetry comes as Arrow (``message``), orders go as JSON.
 
 Decides nothing; it only knows how each call is made. ``Bridge.scala`` is the other end.
 """
@@ -12,8 +12,8 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
-from barograph.engines.spark.bridge.reports import TelemetryReport, read_report
 from barograph.model import BadInput
 
 
@@ -39,8 +39,10 @@ class Bridge:
         """Whether the driver is the only executor."""
         return bool(self._session.sparkContext().isLocal())
 
-    def observe(self) -> TelemetryReport:
-        return read_report(b64decode(self._bridge.observe(self._session)))
+    def observe(self, cursor: int, meters: bool) -> Message:
+        """What is newer than ``cursor``, which is of the last message; 0 for everything. meters: with the totals of
+        instances and executors. It changes nothing in the plug-in."""
+        return Message(b64decode(self._bridge.observe(self._session, cursor, meters)))
 
     def order(
         self,

@@ -22,17 +22,22 @@ class OutputCounts(Mapping[int, int]):
         self._pieces: dict[int, NDArray[np.int32]] = {}  # by minute since 1970; only minutes with rows
         self._newest = 0
 
-    def add(self, centisecond: int, rows: int) -> None:
-        if rows <= 0 or centisecond <= self._newest - self._most:
+    def put(self, centiseconds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+        """These centiseconds have so many rows in all, as far as it is known now."""
+        if not len(centiseconds):
             return
-        number, at = divmod(centisecond, PIECE_CENTISECONDS)
-        piece = self._pieces.get(number)
-        if piece is None:
-            piece = self._pieces[number] = np.zeros(PIECE_CENTISECONDS, dtype=np.int32)
-        piece[at] += rows
-        if centisecond > self._newest:
-            self._newest = centisecond
-            oldest = (centisecond - self._most) // PIECE_CENTISECONDS
+        newest = max(self._newest, int(centiseconds.max()))
+        numbers, at = np.divmod(centiseconds, PIECE_CENTISECONDS)
+        kept = centiseconds > newest - self._most
+        for number in np.unique(numbers[kept]).tolist():
+            piece = self._pieces.get(number)
+            if piece is None:
+                piece = self._pieces[number] = np.zeros(PIECE_CENTISECONDS, dtype=np.int32)
+            mine = kept & (numbers == number)
+            piece[at[mine]] = rows[mine]
+        if newest > self._newest:
+            self._newest = newest
+            oldest = (newest - self._most) // PIECE_CENTISECONDS
             for old in [n for n in self._pieces if n < oldest]:
                 del self._pieces[old]
 

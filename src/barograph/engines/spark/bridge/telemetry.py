@@ -1,19 +1,25 @@
-"""What the engine remembers of the plug-in's reports: the present state of each topology, and its recent epochs.
+"""What the engine remembers of the plug-in's answers: the present state of each topology, its recent epochs, and all
+that was counted so far.
 
 The memory is bounded: a topology keeps its last epochs and its last hour of output.
 """
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from barograph.engines.spark.bridge.cycle_totals import CycleTotals
+import numpy as np
+
+from barograph.engines.latency import Histogram
+from barograph.engines.spark.bridge.latency_totals import NO_LATENCY, LatencyTotals, later
+from barograph.engines.spark.bridge.layout import TopologyLayout, instance_of, read_layouts
+from barograph.engines.spark.bridge.message import Message, Whole
 from barograph.engines.spark.bridge.output_counts import OutputCounts
-from barograph.engines.spark.bridge.reports import EdgeSeen, Executor, LifeReport, OperatorSeen, Seated, TelemetryReport
+from barograph.engines.spark.bridge.reports import Executor, LifeReport, Seated, read_epochs, read_executors, read_lives
+from barograph.engines.spark.bridge.running_totals import RunningTotals, read_totals
 from barograph.logs import OnceOnly
-from barograph.model import BadInput, Edge, Grouping, Instance, Operator, Topology
+from barograph.model import BadInput, Instance, Topology
 
 log = logging.getLogger(__name__)
 
@@ -48,41 +54,96 @@ class EpochSeen:
 
 
 class Telemetry:
-    """Takes in reports and answers questions about them."""
+    """Takes in answers and answers questions about them. version: rises when something but numbers has changed."""
 
     def __init__(self) -> None:
+        self.cursor = 0
+        self.version = 0
         self.executors: tuple[Executor, ...] = ()
         self.topologies: dict[str, Topology] = {}
         self.known: dict[str, Topology] = {}
         """Topologies as they were last reported, including those that do not run now."""
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, OutputCounts] = {}
-        self.totals = CycleTotals()
         self._warnings = OnceOnly(log)
-        self.restartable: set[str] = set()
-        """Topologies that can be stopped and started again, so that their state can be repartitioned."""
+        self._present: dict[str, EpochSeen] = {}
+        self._first_planned_ms: dict[str, int] = {}
+        self._restartable: frozenset[str] = frozenset()
+        self._layouts: dict[int, TopologyLayout] = {}
+        self._listed: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # ids of topologies, and whether each runs
+        self._read: tuple[object, Whole] = ((), np.zeros(0, dtype=np.int64))
+        self._latency: Mapping[int, LatencyTotals] = {}
+        self._latency_before: Mapping[int, LatencyTotals] = {}
 
-    def take(self, report: TelemetryReport) -> None:
-        self.executors = report.executors
-        self.totals.add(report)
-        for seat in report.seated:
-            epoch = self._epoch(seat.topology, seat.run, seat.epoch)
-            epoch.orders, epoch.planned_ms = seat.orders, seat.planned_ms
-            epoch.seated[_instance(seat.topology, seat.operator, seat.index)] = seat
-        for life in report.lives:
-            epoch = self._epoch(life.topology, life.run, life.epoch)
-            epoch.lives[_instance(life.topology, life.operator, life.index)] = life
-        for (topology, centisecond), rows in report.output.items():
-            self.output.setdefault(topology, OutputCounts()).add(centisecond, rows)
-        names = {o.topology for o in report.operators}
-        self.topologies = {}
-        for name in in_order_of_submission(names, self.known, report):
-            try:
-                self.topologies[name] = read_topology(name, report.operators, report.edges, name in self.restartable)
-                self._warnings.over(name)
-            except BadInput as error:  # the other topologies are not affected
-                self._warnings.warn(name, f"the query {name!r} is not steered: {error}")
-        self.known.update(self.topologies)
+    @property
+    def restartable(self) -> frozenset[str]:
+        """Topologies that can be stopped and started again, so that their state can be repartitioned."""
+        return self._restartable
+
+    @restartable.setter
+    def restartable(self, names: Iterable[str]) -> None:
+        self._restartable = frozenset(names)
+        self._list_topologies()
+
+    def take(self, message: Message) -> None:
+        """What is newer than ``cursor``."""
+        changed = False
+        if "executor_id" in message:
+            self.executors, changed = read_executors(message), True
+        for epoch, seats in read_epochs(message):
+            self._planned(epoch.topology, epoch.run, epoch.epoch, epoch.orders, epoch.planned_ms, seats)
+            changed = True
+        for life in read_lives(message):
+            seen = self._epoch(life.topology, life.run, life.epoch)
+            seen.lives[instance_of(life.topology, life.operator, life.index)] = life
+            changed = True
+        if self._take_layouts(message):
+            self._list_topologies()
+            changed = True
+        self.version += changed
+        self._take_output(message)
+        self._latency = later(self._latency, message, self._listed[0])
+        self._take_read(message)
+        self.cursor = message.number("cursor")
+
+    def begin_here(self) -> None:
+        """Forget what was before: epochs that have ended, rows that have left. Another engine may have been there."""
+        for name, epochs in self.epochs.items():
+            present = self.present(name)
+            self.epochs[name] = OrderedDict((key, e) for key, e in epochs.items() if e is present)
+        self.output.clear()
+        self._latency_before = self._latency
+
+    def totals(self, message: Message, at_s: float) -> RunningTotals:
+        """All that was counted so far, of a message with meters that was taken in."""
+        return read_totals(message, at_s, self.layouts, (e.id for e in self.executors), self._latency)
+
+    @property
+    def layouts(self) -> tuple[TopologyLayout, ...]:
+        """In the order of the plug-in's numbers."""
+        return tuple(self._layouts[number] for number in self._listed[0])
+
+    def present(self, topology: str) -> EpochSeen | None:
+        """The epoch that was planned last; None if the topology does not run."""
+        return self._present.get(topology) if topology in self.topologies else None
+
+    def latency(self, topology: str, clock: str) -> Histogram:
+        """Of every row that has left the topology since ``begin_here``. clock: due or read."""
+        number = next((layout.id for layout in self._layouts.values() if layout.name == topology), -1)
+        return self._latency.get(number, NO_LATENCY).since(
+            self._latency_before.get(number, NO_LATENCY), clock, ever=True
+        )
+
+    def _planned(
+        self, topology: str, run: str, number: int, orders: int, planned_ms: int, seats: Iterable[Seated]
+    ) -> None:
+        epoch = self._epoch(topology, run, number)
+        epoch.orders, epoch.planned_ms = orders, planned_ms
+        epoch.seated = {instance_of(topology, s.operator, s.index): s for s in seats}
+        self._first_planned_ms.setdefault(topology, planned_ms)
+        present = self._present.get(topology)
+        if present is None or (planned_ms, number) >= (present.planned_ms, present.epoch):
+            self._present[topology] = epoch
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
         epochs = self.epochs.setdefault(topology, OrderedDict())
@@ -95,51 +156,69 @@ class Telemetry:
                 epochs.popitem(last=False)
         return found
 
-    def present(self, topology: str) -> EpochSeen | None:
-        """The epoch that was planned last; None if the topology does not run."""
-        if topology not in self.topologies:
-            return None
-        planned = [e for e in self.epochs.get(topology, {}).values() if e.planned_ms > 0]
-        return max(planned, key=lambda e: (e.planned_ms, e.epoch)) if planned else None
+    def _take_layouts(self, message: Message) -> bool:
+        """Returns whether a topology, or whether it runs, has changed."""
+        fresh = read_layouts(message)
+        listed = (tuple(message.whole("topology")), tuple(message.whole("present")))
+        self._layouts |= {layout.id: layout for layout in fresh}
+        if not fresh and listed == self._listed:
+            return False
+        # A topology whose reports came before its first epoch was planned has no instances yet.
+        names = {number: TopologyLayout(number, "", (), (), np.zeros(0, dtype=np.int64)) for number in listed[0]}
+        self._layouts = {number: self._layouts.get(number, nothing) for number, nothing in names.items()}
+        self._listed = listed
+        return True
+
+    def _list_topologies(self) -> None:
+        running = {
+            self._layouts[number].name: self._layouts[number]
+            for number, runs in zip(*self._listed, strict=True)
+            if runs and self._layouts[number].operators
+        }
+        self.topologies = {}
+        for name in in_order_of_submission(running.keys(), self.known, self._first_planned_ms):
+            try:
+                self.topologies[name] = running[name].topology(name in self._restartable)
+                self._warnings.over(name)
+            except BadInput as error:  # the other topologies are not affected
+                self._warnings.warn(name, f"the query {name!r} is not steered: {error}")
+        self.known.update(self.topologies)
+        self.version += 1
+
+    def _take_output(self, message: Message) -> None:
+        if "output_topology" not in message:
+            return
+        of, at, rows = (message.numbers(f"output_{name}") for name in ("topology", "centisecond", "rows"))
+        for number, layout in self._layouts.items():
+            mine = of == number
+            if mine.any():
+                self.output.setdefault(layout.name, OutputCounts()).put(at[mine], rows[mine])
+
+    def _take_read(self, message: Message) -> None:
+        """Rows that sources have read in the present epoch; of earlier epochs lives say it."""
+        layouts, read = self.layouts, message.numbers("read")
+        of = (layouts, tuple(id(self._present.get(layout.name)) for layout in layouts))
+        before = self._read[1] if self._read[0] == of else np.full_like(read, -1)
+        start = 0
+        for layout in layouts:
+            end = start + len(layout.ids)
+            lives = None if (present := self._present.get(layout.name)) is None else present.lives
+            for at in np.flatnonzero(read[start:end] != before[start:end]).tolist():
+                life = None if lives is None else lives.get(layout.instances[at])
+                if life is not None:
+                    life.rows_read = max(life.rows_read, int(read[start + at]))
+            start = end
+        self._read = (of, read)
 
 
-def in_order_of_submission(names: set[str], known: Iterable[str], report: TelemetryReport) -> list[str]:
+def in_order_of_submission(
+    names: Iterable[str], known: Iterable[str], first_planned_ms: Mapping[str, int]
+) -> list[str]:
     """In the order in which they were first seen; new ones by when Spark planned them, then by name.
 
     A query that is restarted keeps its place.
     """
-    before = [name for name in known if name in names]
-    planned_ms: dict[str, int] = {}
-    for seat in report.seated:
-        planned_ms[seat.topology] = min(seat.planned_ms, planned_ms.get(seat.topology, seat.planned_ms))
-    latest = max(planned_ms.values(), default=0)
-    return [*before, *sorted(names.difference(before), key=lambda name: (planned_ms.get(name, latest), name))]
-
-
-@lru_cache(SEATS_KEPT)
-def _instance(topology: str, operator: str, index: int) -> Instance:
-    """One object for all epochs, because it is the key of most of what is remembered."""
-    return Instance(topology, operator, index)
-
-
-def read_topology(
-    name: str, operators: tuple[OperatorSeen, ...], edges: tuple[EdgeSeen, ...], restartable: bool = False
-) -> Topology:
-    """restartable: it can be stopped, its state repartitioned, and started again."""
-    ours = [o for o in operators if o.topology == name]
-    stateful = [o.operator for o in ours if o.stateful]
-
-    def fixed_because(seen: OperatorSeen) -> str:
-        if not (restartable and seen.repartition):
-            return seen.fixed_because
-        others = ", ".join(o for o in stateful if o != seen.operator)
-        return f"its state could only be repartitioned together with that of {others}" if others else ""
-
-    return Topology(
-        name,
-        tuple(
-            Operator(o.operator, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=fixed_because(o))
-            for o in ours
-        ),
-        tuple(Edge(e.source, e.target, Grouping(e.grouping)) for e in edges if e.topology == name),
-    )
+    running = set(names)
+    before = [name for name in known if name in running]
+    latest = max(first_planned_ms.values(), default=0)
+    return [*before, *sorted(running.difference(before), key=lambda n: (first_planned_ms.get(n, latest), n))]

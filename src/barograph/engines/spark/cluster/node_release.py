@@ -28,16 +28,20 @@ def fetch_all(run: Run) -> None:
         order_up(run, node)
 
 
+def released_nodes(run: Run | None) -> tuple[str, ...]:
+    """Names of the nodes of an embedded cluster that are released now; none where there is no such cluster."""
+    return () if run is None else ordered_down(run, RELEASED)
+
+
 class NodeRelease:
     """Of one driver. run: its embedded cluster; None if it has none, and then no node is ever released."""
 
     def __init__(self, engine: SparkEngine, run: Run | None, application: str) -> None:
         self._engine, self._run, self._application = engine, run, application
         self._lock = threading.Lock()
-        engine.released = self.released
 
     def released(self) -> tuple[str, ...]:
-        return () if self._run is None else ordered_down(self._run, RELEASED)
+        return released_nodes(self._run)
 
     def change(self, release: Iterable[str], fetch: Iterable[str]) -> list[str]:
         """Release and fetch nodes. Returns what was done, or why it was not, one sentence each."""

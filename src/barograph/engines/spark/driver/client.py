@@ -5,6 +5,8 @@ that uses it is killed, the topologies go on.
 """
 
 import logging
+import os
+import secrets
 import socket
 import threading
 from collections.abc import Iterable
@@ -34,11 +36,17 @@ class RemoteEngine:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.observer = f"{os.getpid()}-{secrets.token_hex(4)}"  # the driver keeps a baseline for each
         self._connection: socket.socket | None = None
         self._lock = threading.Lock()
 
-    def observe(self) -> Snapshot:
-        return from_json(Snapshot, self.ask("observe"))
+    def observe(self, observer: str | None = None) -> Snapshot:
+        """observer: this engine's own name unless another is given."""
+        return from_json(Snapshot, self.ask("observe", {"observer": observer or self.observer}))
+
+    def glance(self) -> Snapshot:
+        """The cluster as it is, with the metrics that ``observe`` returned last."""
+        return from_json(Snapshot, self.ask("glance", {"observer": self.observer}))
 
     def apply(self, plan: Plan) -> Outcome:
         return from_json(Outcome, self.ask("apply", to_json(plan), APPLY_S))

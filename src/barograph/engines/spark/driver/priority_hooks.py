@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.interfaces import PrioritisedQueries
 
 LOOK_S = 0.5  # the longest that executors may take to answer
 STEERED_S = 60.0  # a controller sends a plan in every cycle; if none came for so long, there is no controller
@@ -18,7 +19,8 @@ class SparkPriorityHooks:
     """The ``PriorityHooks`` of one driver. No call waits long, and each may be repeated."""
 
     def __init__(self, supervisor: Supervisor, clock: Callable[[], float] = time.monotonic) -> None:
-        self._supervisor, self._engine, self._clock = supervisor, supervisor.engine, clock
+        self._supervisor, self._clock = supervisor, clock
+        self._engine: PrioritisedQueries = supervisor.engine
         self._asked: tuple[dict[str, int], int] | None = None
         self._nudged_s = 0.0
         self._nudged_for = -1

@@ -10,15 +10,14 @@ from barograph.model import Node, Snapshot, TopologyMetrics
 
 if TYPE_CHECKING:
     from barograph.engines.spark.driver.supervisor import Supervisor
+    from barograph.engines.spark.engine import SparkEngine
 
-_FRESH_S = 5.0
 _LATE_CS, _SPAN_CS = 50, 200  # in centiseconds: reports come a moment late; the rate is over two seconds
 
 
 def describe(supervisor: "Supervisor") -> dict[str, Any]:
     engine = supervisor.engine
-    # Observing resets the counters of the controller's cycle: it is done only if no controller observes.
-    now = engine.last if engine.last is not None and engine.age_s(engine.last) < _FRESH_S else engine.observe()
+    now = engine.recently()
     queries = {q.topology: q for q in supervisor.queries}
     names = [*(t.name for t in now.topologies), *(n for n in queries if n not in {t.name for t in now.topologies})]
     return {
@@ -29,7 +28,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "frozen": supervisor.frozen,
         "nodes": [_node(now, n) for n in engine.nodes],
         "topologies": [
-            _topology(now, name, queries.get(name), engine.output(name))
+            _topology(now, name, queries.get(name), _out_rows_s(engine, name))
             | {"epoch_s": engine.pace.wanted_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
             for name in names
         ],
@@ -46,15 +45,18 @@ def _node(now: Snapshot, node: Node) -> dict[str, Any]:
         "seats": sum(w.seats for w in workers),
         "cpu_pct": node.cpu_pct,
         "cpu_used_pct": None if metrics is None else round(100.0 * metrics.cpu_used_s / now.cycle_s, 1),
+        "age_s": None if metrics is None else round(metrics.age_s, 1),
     }
 
 
-def _topology(now: Snapshot, name: str, query: Supervised | None, output: dict[int, int]) -> dict[str, Any]:
+def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: float) -> dict[str, Any]:
     topology = next((t for t in now.topologies if t.name == name), None)
     metrics = next((m for m in now.topology_metrics if m.topology == name), TopologyMetrics(name))
-    sources = {o.name for o in topology.operators if o.source} if topology is not None else set()
-    in_rows_s = sum(now.metrics.row(i).executed for i in now.metrics.instances if i.operator in sources) / now.cycle_s
-    known = topology is not None and any(i.topology == name for i in now.metrics.instances)
+    operators = () if topology is None else topology.operators
+    in_rows_s = sum(now.metrics.of_operator(name, o.name).executed for o in operators if o.source) / now.cycle_s
+    rows = [at for (t, _), at in now.metrics.rows_of_operator.items() if t == name]
+    age_s = max((float(now.metrics.age_s[at].max()) for at in rows if len(at)), default=None)
+    known = age_s is not None
     by_node: dict[str, list[str]] = {n.name: [] for n in (*now.nodes, *now.asleep)}
     for instance, slot in sorted(now.placement.of_topology(name).slots.items()):
         by_node[slot.node].append(f"{instance.operator}/{instance.index}")
@@ -63,10 +65,11 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, output: dict[i
         "doing": "running" if query is None else query.doing,
         "supervised": query is not None,
         "epoch": metrics.epoch,
-        "operators": {o.name: o.parallelism for o in topology.operators} if topology is not None else {},
+        "operators": {o.name: o.parallelism for o in operators},
         "by_node": by_node,
         "in_rows_s": round(in_rows_s, 1) if known else None,
-        "out_rows_s": round(_rate(output), 1),
+        "out_rows_s": round(out_rows_s, 1),
+        "age_s": None if age_s is None else round(age_s, 1),
         "latency_ms": None if metrics.latency_due is None else asdict(metrics.latency_due),
         "backlog_rows": metrics.backlog_rows if known else None,
         "restarts": [] if query is None else [
@@ -77,6 +80,6 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, output: dict[i
     }  # fmt: skip
 
 
-def _rate(output: dict[int, int]) -> float:
+def _out_rows_s(engine: "SparkEngine", topology: str) -> float:
     now = int(time.time() * 100) - _LATE_CS
-    return sum(output.get(t, 0) for t in range(now - _SPAN_CS, now)) * 100 / _SPAN_CS
+    return engine.output_rows(topology, now - _SPAN_CS, now) * 100 / _SPAN_CS

@@ -12,7 +12,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from barograph.engines.spark.cluster.node_release import NodeRelease
+from barograph.engines.port import CONTROLLER
+from barograph.engines.spark.bridge.baselines import require_observer
+from barograph.engines.spark.cluster.node_release import NodeRelease, released_nodes
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
@@ -43,7 +45,7 @@ class Supervisor:
         if nodes is None:
             hosts = {} if run is None else run.settings.addresses()
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
-        self.engine = SparkEngine(spark, nodes) if engine is None else engine
+        self.engine = SparkEngine(spark, nodes, released=lambda: released_nodes(run)) if engine is None else engine
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
         self.engine.application = str(spark.sparkContext.applicationId)
         self.node_release = NodeRelease(self.engine, run, self.engine.application)
@@ -81,8 +83,8 @@ class Supervisor:
 
     # --- the engine port ---
 
-    def observe(self) -> Snapshot:
-        return self.engine.observe()
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:
+        return self.engine.observe(observer)
 
     def apply(self, plan: Plan) -> Outcome:
         if plan.version is not None:
@@ -118,13 +120,13 @@ class Supervisor:
             sweep_sockets(folder)
             path = folder / SOCKETS.replace("*", str(os.getpid()))
             verbs: dict[str, Callable[[Any], Any]] = {
-                "observe": lambda _: to_json(self.observe()),
+                "observe": lambda body: to_json(self.observe(_observer(body))),
                 "apply": lambda body: to_json(self.apply(from_json(Plan, body))),
                 "status": lambda _: self.status(),
                 "freeze": self._freeze,
                 "nodes": self._nodes,
                 "pace": self.engine.pace.want,
-                "glance": lambda _: to_json(self.engine.glance()),
+                "glance": lambda body: to_json(self.engine.glance(_observer(body))),
                 "news": self.change_signal.verb,
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
@@ -161,6 +163,11 @@ class Supervisor:
             self._ending.pop()()
         for query in self.queries:
             query.stop()
+
+
+def _observer(body: Any) -> str:
+    """The observer that a request names; requests without a name share the controller's baseline."""
+    return CONTROLLER if body is None else require_observer(body.get("observer") if isinstance(body, dict) else body)
 
 
 def sweep_sockets(folder: Path) -> None:

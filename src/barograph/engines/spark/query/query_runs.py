@@ -197,7 +197,7 @@ class QueryRuns:
 
     def _is_up(self) -> bool:
         self._engine.refresh()
-        epoch = self._engine.telemetry.present(self.topology)
+        epoch = self._engine.present(self.topology)
         return epoch is not None and epoch.run == self.run_id and epoch.is_up
 
     def _next_run(self, end: QueryRunEnd) -> QueryRunEnd | None:

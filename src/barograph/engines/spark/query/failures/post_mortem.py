@@ -60,7 +60,7 @@ class PostMortem:
 
     def why_given_up(self) -> GivenUp | None:
         if not self.was_up:
-            seats = sum(e.seats for e in self._engine.telemetry.executors)
+            seats = self._engine.seats
             if (why := never_fits(self._deaths, seats, self._engine.can_grow())) is not None:
                 return why
         return give_up(self._deaths, self._limits)

@@ -1,0 +1,77 @@
+package org.apache.spark.barograph.telemetry
+
+/**
+ * What one instance did, over all its epochs and query runs; nothing of it ever falls. id: of this instance only. An
+ * instance that a rescale removes and a later one brings back is another one and begins at 0.
+ */
+final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
+  var arrived, executed, emitted, cpuNs, busyNs, idleNs, blockedNs = 0L
+  /** Whether its source knows which rows are due; if not, rows that were read count as arrived. */
+  var arrivedKnown = true
+  /** Rows sent to each instance of the next operator. */
+  var sent: Array[Long] = Array.emptyLongArray
+
+  // Of the present epoch: the executor, and what was reported last.
+  var executor = ""
+  var meter: MeterReport = InstanceTotals.nothing
+  var rowsRead = 0L
+  // Rows due are counted from the load's start, over epochs and restarts, so none is counted again in a replay.
+  private var loadMs = -1L
+  private var dueRows = 0L
+
+  /** An epoch begins. receivers: instances of the operator it sends to; counts of those that are gone are dropped. */
+  def epochBegins(seat: String, receivers: Int): Unit = {
+    executor = seat
+    meter = InstanceTotals.nothing
+    rowsRead = 0L
+    if (sent.length != receivers) sent = java.util.Arrays.copyOf(sent, receivers)
+  }
+
+  /** A life of it went on from `had` to `now`. */
+  def add(had: MeterReport, now: MeterReport): Unit = {
+    executed += now.executed - had.executed
+    emitted += now.emitted - had.emitted
+    cpuNs += now.cpuNs - had.cpuNs
+    busyNs += now.busyNs - had.busyNs
+    idleNs += now.idleNs - had.idleNs
+    blockedNs += now.blockedNs - had.blockedNs
+    var j = Math.min(sent.length, now.sent.length) - 1
+    while (j >= 0) {
+      sent(j) += now.sent(j) - (if (j < had.sent.length) had.sent(j) else 0L)
+      j -= 1
+    }
+    // Rows arrive at a source when they are due, read or not; if the source does not know, when they are read.
+    if (now.loadMs >= 0) {
+      val before = if (loadMs == now.loadMs) dueRows else now.start
+      arrived += Math.max(0L, now.dueRows - before)
+      loadMs = now.loadMs
+      dueRows = Math.max(before, now.dueRows)
+      arrivedKnown = true
+    } else {
+      arrivedKnown = false
+      arrived += now.executed - had.executed
+    }
+  }
+}
+
+object InstanceTotals {
+  val nothing: MeterReport = MeterReport(0L, 0L, 0L, 0L, 0L, 0L, Array.emptyLongArray, Array.emptyLongArray,
+    Array.emptyLongArray, -1L, -1L, -1L, -1L)
+
+  /**
+   * A later report of the same life. Nothing falls: a report may come twice or late, and two reports may disagree on a
+   * wait of some milliseconds. One without latencies must not make the next count all of them again.
+   */
+  def later(had: MeterReport, now: MeterReport): MeterReport = MeterReport(
+    Math.max(had.executed, now.executed), Math.max(had.emitted, now.emitted), Math.max(had.cpuNs, now.cpuNs),
+    Math.max(had.busyNs, now.busyNs), Math.max(had.idleNs, now.idleNs), Math.max(had.blockedNs, now.blockedNs),
+    larger(had.sent, now.sent), if (now.due.nonEmpty) now.due else had.due,
+    if (now.read.nonEmpty) now.read else had.read, now.loadMs, now.start,
+    Math.max(had.position, now.position), Math.max(had.dueRows, now.dueRows))
+
+  private def larger(had: Array[Long], now: Array[Long]): Array[Long] = {
+    val found = java.util.Arrays.copyOf(now, Math.max(had.length, now.length))
+    for (j <- had.indices) found(j) = Math.max(found(j), had(j))
+    found
+  }
+}

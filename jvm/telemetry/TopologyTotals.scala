@@ -1,0 +1,73 @@
+package org.apache.spark.barograph.telemetry
+
+import org.apache.spark.barograph.orders.{Epoch, Stamps}
+import org.apache.spark.barograph.planner.TopologySketch
+
+/** The totals of one topology: its instances in the order of its sketch, its output and its latencies. */
+final class TopologyTotals(val id: Long, val name: String) {
+  var sketch: TopologySketch = TopologySketch(Nil, Nil)
+  /** Of the last change of the sketch or of the instances. */
+  var layoutStamp: Long = 0L
+  var instances: Array[InstanceTotals] = Array.empty
+  var present: Epoch = _
+  val output = new OutputRing
+  val due = new LatencyTotals
+  val read = new LatencyTotals
+  /** When its last query run ended, on the monotonic clock; 0 while it runs. */
+  var endedNs: Long = 0L
+  private var byKey = Map.empty[(String, Int), InstanceTotals]
+
+  /** An epoch was planned. Instances that it still has keep their totals. */
+  def epochBegins(epoch: Epoch, newId: () => Long): Unit = {
+    endedNs = 0L
+    present = epoch
+    if (epoch.sketch != sketch) {
+      val kept = byKey
+      sketch = epoch.sketch
+      instances = sketch.instances.map { case key @ (operator, index) =>
+        kept.getOrElse(key, new InstanceTotals(newId(), operator, index))
+      }.toArray
+      byKey = instances.map(i => (i.operator, i.index) -> i).toMap
+      layoutStamp = Stamps.next()
+    }
+    val seats = epoch.seated.map(s => (s.operator, s.index) -> s.executor).toMap
+    val receivers = sketch.edges.map(e => e.source -> sketch.parallelism(e.target)).toMap
+    instances.foreach(i =>
+      i.epochBegins(seats.getOrElse((i.operator, i.index), ""), receivers.getOrElse(i.operator, 0)))
+    due.epochBegins()
+    read.epochBegins()
+  }
+
+  def isPresent(runId: String, epoch: Long): Boolean =
+    present != null && present.epoch == epoch && present.runId == runId
+
+  /** Null if it has no such instance now. */
+  def instance(operator: String, index: Int): InstanceTotals = byKey.getOrElse((operator, index), null)
+
+  /**
+   * Rows sent to each instance and not executed yet; of a source, rows due and not read. An epoch ends when all rows
+   * that were sent are executed, so only the present one can have rows in flight.
+   */
+  def pending: Array[Long] = {
+    val starts = sketch.operators.scanLeft(0)(_ + _.parallelism)
+    val span = sketch.operators.zip(starts).map { case (o, start) => o.name -> (start, start + o.parallelism) }.toMap
+    val found = new Array[Long](instances.length)
+    val fed = new Array[Boolean](instances.length)
+    for (edge <- sketch.edges; (from, to) <- span.get(edge.source); (start, end) <- span.get(edge.target)) {
+      java.util.Arrays.fill(fed, start, end, true)
+      for (s <- from until to) {
+        val sent = instances(s).meter.sent
+        var j = Math.min(sent.length, end - start) - 1
+        while (j >= 0) { found(start + j) += sent(j); j -= 1 }
+      }
+    }
+    for (i <- found.indices) {
+      val meter = instances(i).meter
+      found(i) =
+        if (fed(i)) Math.max(0L, found(i) - meter.executed)
+        else if (meter.loadMs >= 0) meter.dueRows - meter.position
+        else 0L
+    }
+    found
+  }
+}

@@ -1,0 +1,29 @@
+"""What people see of a driver: figures of an executor that no longer reports are marked as stale."""
+
+from typing import Any
+
+from barograph.cli.status import table
+
+
+def status(age_s: float | None) -> dict[str, Any]:
+    node = {
+        "name": "node-1", "released": False, "executors": ["0"], "seats": 4, "cpu_pct": 100.0, "cpu_used_pct": 12.0,
+        "age_s": age_s,
+    }  # fmt: skip
+    topology = {
+        "name": "t", "doing": "running", "epoch": 3, "in_rows_s": 10.0, "out_rows_s": 9.0, "backlog_rows": 0.0,
+        "latency_ms": None, "by_node": {"node-1": ["source/0"]}, "restarts": [], "age_s": age_s,
+    }  # fmt: skip
+    head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False}
+    return {**head, "nodes": [node], "topologies": [topology]}
+
+
+def test_fresh_figures_are_not_marked() -> None:
+    for age_s in (None, 0.2, 3.0):
+        assert "STALE" not in table(status(age_s))
+
+
+def test_old_figures_are_marked_with_their_age() -> None:
+    _, topology, node = table(status(7.4)).splitlines()
+    assert topology.endswith("STALE: 7 s old")
+    assert node.endswith("cpu 12 of 100 %  STALE: 7 s old")
