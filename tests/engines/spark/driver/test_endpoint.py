@@ -226,24 +226,26 @@ def test_a_process_without_file_descriptors_takes_clients_again_when_it_has_some
 
 
 WITHOUT_DESCRIPTORS = """
-import logging, os, resource, tempfile
+import logging, os, resource, tempfile, threading
 from pathlib import Path
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.engines.spark.driver.endpoint import Endpoint
 logging.basicConfig()
+warned = threading.Event()
+logging.getLogger().handlers[0].addFilter(lambda record: warned.set() or True)
 folder = Path(tempfile.mkdtemp())
 served = Endpoint(folder / "driver-1.sock", {"status": lambda _: {}})
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 taken = []
-client = RemoteEngine(served.path)
-connection = client._connect()
 try:
     while True:
         taken.append(os.dup(0))
 except OSError:
     pass
-import time
-time.sleep(0.3)  # nothing to poll: the endpoint meets the limit when it tries the waiting client
+os.close(taken.pop())  # for the client's own end; none is left for the endpoint's
+client = RemoteEngine(served.path)
+connection = client._connect()
+assert warned.wait(30)
 for descriptor in taken:
     os.close(descriptor)
 client.status()
