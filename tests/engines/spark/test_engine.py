@@ -85,3 +85,22 @@ def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_cha
     last = [o["topologies"]["counting"] for o in plugin.ordered if "counting" in o["topologies"]][-1]
     assert last == ({}, [("split", 0, "0"), ("split", 1, "0")]), "the planner has the earlier orders again"
     assert engine.orders("other")[0][Instance("other", "split", 1)] == Slot("host-1", 0)
+
+
+def test_looking_orders_nothing_and_upkeep_sends_orders_that_can_be_followed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plugin = FakePlugin({"counting": counting("0", "1")})
+    engine = engine_on(plugin, monkeypatch)
+    assert engine.apply(Plan(Placement({SPLIT_1: Slot("host-0", 0)}))).ok
+    engine.keep_up()
+    plugin.ordered.clear()
+    plugin.hosts = {"1": "host-1", "2": "host-0"}  # another executor in the slot of the lost one
+    for look in (engine.observe, engine.refresh, engine.glance, engine.recently, engine.workers):
+        look()
+    assert plugin.ordered == []
+    engine.keep_up()
+    (order,) = plugin.ordered
+    assert ("split", 1, "2") in order["topologies"]["counting"][1]
+    engine.keep_up()
+    assert len(plugin.ordered) == 1

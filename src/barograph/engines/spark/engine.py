@@ -11,7 +11,6 @@ from types import MappingProxyType
 from pyspark.sql import SparkSession
 
 from barograph.engines.check import refusals
-from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
@@ -46,7 +45,8 @@ class SparkEngine(QueryControl):
         limits: InstanceLimits | None = None,
         released: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        super().__init__(spark, nodes, now, timeout_s, limits, released)
+        super().__init__(spark, nodes, now, timeout_s, released)
+        self.limits = limits
         self._orders = PlacementOrders(self._bridge, self._telemetry, self._executors, self._left_seats)
         self._restartable: dict[str, Restartable] = {}
         self._replacing = False  # workers are being replaced: no instance gets a seat before they are back
@@ -54,11 +54,15 @@ class SparkEngine(QueryControl):
         self.holds_version = 0  # of the snapshot from which the latest plan in effect was made
         self.heeds_triggers = True  # as the last plan that sets it says
 
-    def _look(self, meters: bool) -> Message:
-        message = super()._look(meters)
-        if not self._replacing:
-            self._orders.restore()
-        return message
+    def keep_up(self) -> None:
+        """Do what falls due between plans: each epoch has new threads, which get the limits of their instances; and
+        orders that can be followed again, since an executor was replaced, are sent again. The supervisor calls it."""
+        with self._lock:
+            self.refresh()
+            if self.limits is not None:
+                self.limits.hold(self._threads_seen)
+            if not self._replacing:
+                self._orders.restore()
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one; 0 while workers are being replaced."""

@@ -1,8 +1,6 @@
 """Observes a Spark application: makes a Snapshot from what the plug-in reports.
 
-The plug-in counts and this reads: observers have a baseline each, and take nothing from each other. It changes nothing
-of what runs, with one exception: each epoch has new threads, and ``refresh`` puts them under the CPU limits that were
-ordered for their instances.
+The plug-in counts and this reads: observers have a baseline each, take nothing from each other, and change nothing.
 """
 
 import time
@@ -19,7 +17,6 @@ from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd
 from barograph.engines.spark.bridge.running_totals import NO_CYCLE_METRICS, CycleMetrics, RunningTotals, cycle_metrics
-from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.watched_telemetry import WatchedTelemetry
 from barograph.engines.spark.worker_slots import WorkerSlots
@@ -51,7 +48,6 @@ class Observer(WatchedTelemetry):
         nodes: Mapping[str, Node],
         now: Callable[[], float] = time.monotonic,
         timeout_s: float = MESSAGE_TIMEOUT_S,
-        limits: InstanceLimits | None = None,
         released: Callable[[], Collection[str]] = tuple,
     ) -> None:
         """released: names of released nodes."""
@@ -65,7 +61,6 @@ class Observer(WatchedTelemetry):
         self._version = 0
         self._released = released
         self.application = ""  # of every snapshot; set by the supervisor
-        self.limits = limits
         self._options: dict[str, QueryOptions] = {}
         self._levels: dict[str, int] = {}
         self._levels_version = 0
@@ -173,8 +168,6 @@ class Observer(WatchedTelemetry):
                 self._world = world
                 self._version += 1
             self._threads_seen = self._threads()
-        if self.limits is not None:
-            self.limits.hold(self._threads_seen)
         return message
 
     def _threads(self) -> dict[Instance, tuple[str, int]]:

@@ -22,6 +22,7 @@ from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
+from barograph.engines.spark.driver.upkeep import RegularUpkeep
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
@@ -59,6 +60,7 @@ class Supervisor:
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
+        self._upkeep = RegularUpkeep(self.engine)
 
     def start(
         self,
@@ -163,6 +165,7 @@ class Supervisor:
             self._ending.pop()()
         for query in self.queries:
             query.stop()
+        self._upkeep.close()
 
 
 def _observer(body: Any) -> str:
