@@ -87,17 +87,28 @@ def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_cha
     assert engine.orders("other")[0][Instance("other", "split", 1)] == Slot("host-1", 0)
 
 
+class Clock:
+    at_s = 0.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+@pytest.mark.parametrize("observed", [True, False])
 def test_looking_orders_nothing_and_upkeep_sends_orders_that_can_be_followed_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, observed: bool
 ) -> None:
-    plugin = FakePlugin({"counting": counting("0", "1")})
-    engine = engine_on(plugin, monkeypatch)
+    plugin, clock = FakePlugin({"counting": counting("0", "1")}), Clock()
+    engine = engine_on(plugin, monkeypatch, now=clock)
     assert engine.apply(Plan(Placement({SPLIT_1: Slot("host-0", 0)}))).ok
     engine.keep_up()
     plugin.ordered.clear()
     plugin.hosts = {"1": "host-1", "2": "host-0"}  # another executor in the slot of the lost one
-    for look in (engine.observe, engine.refresh, engine.glance, engine.recently, engine.workers):
-        look()
+    if observed:
+        for look in (engine.observe, engine.refresh, engine.glance, engine.workers):
+            look()
+    else:
+        clock.at_s += 2.0
     assert plugin.ordered == []
     engine.keep_up()
     (order,) = plugin.ordered

@@ -29,6 +29,7 @@ from barograph.engines.spark.query_control import QueryControl
 from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Slot, Snapshot, Topology
 
 WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
+FRESH_S = 1.0  # what was seen so recently is good enough for upkeep: a look costs CPU of the driver
 LEAD_S = 2.0  # the longest the other topologies wait for those that are cut first
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
@@ -58,7 +59,8 @@ class SparkEngine(QueryControl):
         """Do what falls due between plans: each epoch has new threads, which get the limits of their instances; and
         orders that can be followed again, since an executor was replaced, are sent again. The supervisor calls it."""
         with self._lock:
-            self.refresh()
+            if self._now() - self._looked_s >= FRESH_S:
+                self.refresh()
             if self.limits is not None:
                 self.limits.hold(self._threads_seen)
             if not self._replacing:

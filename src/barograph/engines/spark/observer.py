@@ -66,6 +66,7 @@ class Observer(WatchedTelemetry):
         self._levels_version = 0
         self._taken_in = -1  # the version of the telemetry that ``_world`` was made of
         self._threads_seen: dict[Instance, tuple[str, int]] = {}
+        self._looked_s = self._born
         self._telemetry.take(message := self._bridge.observe(0, True))
         self._telemetry.begin_here()
         self._baselines = Baselines(self._telemetry.totals(message, 0.0))
@@ -155,6 +156,7 @@ class Observer(WatchedTelemetry):
     def _look(self, meters: bool) -> Message:
         """Take in what is new; most often these are only numbers."""
         message = self._bridge.observe(self._telemetry.cursor, meters)
+        self._looked_s = self._now()
         self._telemetry.take(message)
         if self._telemetry.version != self._taken_in:
             self._taken_in = self._telemetry.version
