@@ -50,6 +50,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "source/TimedSink.scala": ("reads rows in Spark's own form", {"sql.catalyst", "sql.internal.connector"}),
     "telemetry/Lives.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/Crowd.scala": ("needs the executor's name", {"SparkEnv"}),
+    "testing/CrowdedTopology.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/DelayedOrders.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/Dial.scala": ("changes settings of a running executor", {"SparkEnv"}),
     "testing/HeapUse.scala": ("needs the executor's name", {"SparkEnv"}),
