@@ -29,7 +29,7 @@ from barograph.engines.spark.query_control import QueryControl
 from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Slot, Snapshot, Topology
 
 WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
-FRESH_S = 1.0  # what was seen so recently is good enough for upkeep: a look costs CPU of the driver
+FRESH_S = 1.5  # what was seen so recently is good enough for upkeep: a look costs CPU of the driver
 LEAD_S = 2.0  # the longest the other topologies wait for those that are cut first
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 

@@ -13,7 +13,7 @@ from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
 
-EVERY_S = 0.5
+EVERY_S = 1.0
 
 
 class KeptUp(Protocol):
