@@ -59,6 +59,8 @@ package org.apache.spark.barograph.internals {
 
   import java.util.concurrent.Semaphore
 
+  import org.apache.hadoop.fs.Path
+
   import org.apache.spark.SparkContext
   import org.apache.spark.scheduler.TaskSchedulerImpl
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
@@ -77,6 +79,10 @@ package org.apache.spark.barograph.internals {
     def context(session: SparkSession): SparkContext = session.sparkContext
 
     def activeQueries(session: SparkSession): Seq[StreamExecution] = SqlInternals.activeQueries(session)
+
+    /** Where the queries that run now keep their checkpoints; None if there is no session that knows them. */
+    def activeCheckpoints: Option[Set[Path]] =
+      SparkSession.getDefaultSession.map(activeQueries(_).map(q => new Path(q.resolvedCheckpointRoot)).toSet)
 
     /** Executors that can get tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =

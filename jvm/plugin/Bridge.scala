@@ -6,8 +6,10 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
+import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.orders.{DrainCheck, Ledger, Warm}
 import org.apache.spark.barograph.telemetry.View
 import org.apache.spark.sql.SparkSession
@@ -147,6 +149,9 @@ object Bridge {
 
   /** Undo an unfinished repartition; "" when done, else why not. */
   def undoRepartition(session: SparkSession, checkpoint: String): String = answer(Repartition.undo(session, checkpoint))
+
+  /** Whether the lease on a checkpoint stays when its query ends, because it may be started again. */
+  def keepLease(checkpoint: String, isKept: Boolean): Unit = Leases.keep(new Path(checkpoint), isKept)
 
   private def answer(work: => Any): String =
     try { work; "" } catch { case NonFatal(e) => s"${e.getClass.getSimpleName}: ${e.getMessage}" }

@@ -4,7 +4,8 @@ import java.util.{Map => JMap}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
-import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
+import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.telemetry.Totals
@@ -18,6 +19,7 @@ class DriverHands extends DriverPlugin {
     Ledger.reset()
     Totals.reset()
     Mailboxes.reset()
+    Leases.watch(() => SparkInternals.activeCheckpoints)
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
         Ledger.executorAdded(
@@ -35,6 +37,8 @@ class DriverHands extends DriverPlugin {
     })
     java.util.Map.of()
   }
+
+  override def shutdown(): Unit = Leases.end()
 
   /** The answer is the present orders, or null if the executor has them or its message was dropped. */
   override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull

@@ -15,6 +15,7 @@ PUBLIC = frozenset(
         "shuffle/MeteredShuffleManager.scala",
         "source/ReplaySource.scala",
         "internals/QuickLocalFs.scala",
+        "internals/FencedCheckpointFiles.scala",
     }
 )
 # Calls that only code in one of Spark's own packages may make.

@@ -59,6 +59,11 @@ QUERIES = (
         meaning="longest wait for seats before a query is given up",
     ),
     Option(
+        name="lease.patience", kind=Kind.DURATION, scope=Scope.QUERY, default=10.0, least=1,
+        key="spark.barograph.leasePatienceMs",
+        meaning="a driver that has not renewed its lease on a checkpoint for so long may lose it to another driver",
+    ),
+    Option(
         name="latency.column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_due_ms",
         meaning="column with the time at which a row fell due, or at which its event happened",
     ),

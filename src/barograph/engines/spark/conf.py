@@ -71,6 +71,9 @@ def plugin_settings() -> dict[str, str]:
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
         # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
+        # One driver at a time writes to a checkpoint; see docs/operating/lease.md.
+        "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.barograph.FencedCheckpointFiles",
+        "spark.barograph.leasePatienceMs": str(round(default("lease.patience") * 1000)),
         # An ordered seat is normally free at once; this is for a seat that a batch task holds for a moment.
         "spark.locality.wait": "3s",
         **tuned_settings(),

@@ -42,6 +42,10 @@ class QueryControl(Observer):
         """Split the state of a stopped query over ``count`` instances. Returns "" when done, else why not."""
         return self._bridge.repartition(checkpoint, count)
 
+    def keep_lease(self, checkpoint: str, is_kept: bool) -> None:
+        """Whether the lease on a checkpoint stays when its query ends, because it may be started again."""
+        self._bridge.keep_lease(checkpoint, is_kept)
+
     def unfinished_repartition(self, checkpoint: str) -> int:
         return self._bridge.unfinished_repartition(checkpoint)
 

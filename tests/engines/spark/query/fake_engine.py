@@ -55,6 +55,7 @@ class FakeEngine:
     held: Callable[[], bool] = lambda: True
     runs: list[FakeRun] = field(default_factory=list)
     let_go: list[str] = field(default_factory=list)
+    leases: list[tuple[str, bool]] = field(default_factory=list)
 
     seats: int = 8
 
@@ -106,6 +107,9 @@ class FakeEngine:
         if not self.alive:
             raise ConnectionRefusedError("the gateway is gone")
         return query.end
+
+    def keep_lease(self, checkpoint: str, is_kept: bool) -> None:
+        self.leases.append((checkpoint, is_kept))
 
     def set_restartable(self, topology: str, query: object) -> None:
         if query is None:

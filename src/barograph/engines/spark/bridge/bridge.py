@@ -113,6 +113,10 @@ class Bridge:
         """Undo an unfinished repartition, so that the query can go on as before. Returns "" when done, else why not."""
         return str(self._bridge.undoRepartition(self._session, checkpoint))
 
+    def keep_lease(self, checkpoint: str, is_kept: bool) -> None:
+        """Whether the lease on a checkpoint stays when its query ends, because it may be started again."""
+        self._bridge.keepLease(checkpoint, is_kept)
+
     def pulse(self, timeout_s: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and executors that the driver still counts but that do not answer."""
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))

@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -20,6 +21,7 @@ from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.checkpoint import checkpoint_of, require_kept_checkpoint
 from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
+from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.patience import Patience
 from barograph.engines.spark.query.failures.post_mortem import PostMortem
 from barograph.engines.spark.query.progress import progress_texts
@@ -66,6 +68,8 @@ class QueryRuns:
         self.query = self._started(self._writers.take())
         self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
         require_kept_checkpoint(self.query)
+        self._checkpoint = checkpoint_of(self.query)
+        engine.keep_lease(self._checkpoint, True)
         self._up_since_s = float("inf")
         self._refused: Exception | None = None
         self._requests = RequestedRestarts(engine, self)
@@ -99,6 +103,8 @@ class QueryRuns:
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
             self._engine.set_restartable(self.topology, None)
             self._writers.close()
+            with suppress(Py4JError, OSError):  # the application may have ended, and its leases with it
+                self._engine.keep_lease(self._checkpoint, False)
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
             self.ended.set()
@@ -118,7 +124,12 @@ class QueryRuns:
         self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter) -> StreamingQuery:
-        query = writer.start()
+        try:
+            query = writer.start()
+        except PySparkException as error:
+            if taken := other_owner(str(error)):
+                raise BadInput(taken) from None
+            raise
         self.run_id = str(query.runId)
         self._deaths.runs.add(self.run_id)
         return query
@@ -214,7 +225,7 @@ class QueryRuns:
                 lambda: self._deaths.examine(self.topology, text, when_s, dead_run, began_with, refused)
             )
 
-        if proven and refused is None and _UNFINISHED not in text:
+        if proven and refused is None and _UNFINISHED not in text and not other_owner(text):
             self.doing = "starting again"
             if not self._await_room() or not self._tried(dead):
                 return None
@@ -276,6 +287,8 @@ class QueryRuns:
         self.given_up = why
         if why.code is GiveUpCode.NEVER_FITS:  # Spark's stack trace says nothing more
             error = BadInput(f"the query {self.topology} was not started: {why.text}")
+        elif why.code is GiveUpCode.OTHER_OWNER:
+            error = BadInput(f"the query {self.topology} was ended: {why.text}")
         else:
             error.add_note(f"not started again: {why.text}")
         self.error = error

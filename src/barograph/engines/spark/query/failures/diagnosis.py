@@ -1,7 +1,8 @@
 """Why a query run died, and whether the query is restarted. Pure: times, texts and executors are arguments.
 
 Distinguished are: a lost machine (restart at once), missing seats (wait for a node), an outage of files, connections or
-space (restart for minutes, with a growing delay), a failed task (restart with a growing delay), and a bug in the query:
+space (restart for minutes, with a growing delay), a failed task (restart with a growing delay), another driver on the
+same checkpoint (no restart), and a bug in the query:
 it cannot be built, Spark refuses to analyse it, or the same failure occurs at the same epoch several times although no
 executor was lost. Nothing is started here.
 """
@@ -16,6 +17,7 @@ from pyspark.errors import PySparkException
 
 from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.transient import is_transient
 from barograph.model import BadInput
 
@@ -33,14 +35,15 @@ _SHORT = 300
 
 class Cause(StrEnum):
     """lost: an executor or node died. seats: too few are left. outage: files, a service or space are not available now.
-    task: a task failed. beside: the error is of a task that lost its connection to a failed task. bug: no restart can
-    help."""
+    task: a task failed. beside: the error is of a task that lost its connection to a failed task. owner: another
+    driver has the checkpoint. bug: no restart can help."""
 
     LOST = "lost"
     SEATS = "seats"
     OUTAGE = "outage"
     TASK = "task"
     BESIDE = "beside"
+    OWNER = "owner"
     BUG = "bug"
 
 
@@ -76,6 +79,8 @@ class RestartLimits:
 def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> Death:
     """Why a run ended. text: Spark's error. lost: executors that the run began with and that do not answer now."""
     said = _first_words(text)
+    if taken := other_owner(text):
+        return Death(at_s, Cause.OWNER, taken, epoch, "")
     if lost:
         return Death(at_s, Cause.LOST, f"lost {', '.join(lost)}", epoch, "")
     if _NO_SEATS in text:
@@ -99,6 +104,8 @@ def diagnose_failed_start(error: Exception, at_s: float) -> Death:
     """Why a run could not be started. error: of Spark, or of the program's own function that builds the query."""
     text = f"{type(error).__name__}: {error}"
     said = _first_words(text)
+    if taken := other_owner(text):
+        return Death(at_s, Cause.OWNER, taken, None, "")
     if _NO_SEATS in text:
         return _without_seats(text, at_s, None)
     if isinstance(error, OSError) or is_transient(text):
@@ -113,13 +120,14 @@ def diagnose_failed_start(error: Exception, at_s: float) -> Death:
 class GiveUpCode(StrEnum):
     """refused: by Spark, as it is written, or it cannot be built. same-failure: again and again at one epoch.
     no-progress: too many deaths without a committed epoch, for too long. never-fits: it has never run, and needs more
-    seats than the application has. application-ended: there is no Spark to
-    restart it in. supervision-failed: Barograph itself failed, and the query was stopped."""
+    seats than the application has. other-owner: another driver has its checkpoint. application-ended: there is no Spark
+    to restart it in. supervision-failed: Barograph itself failed, and the query was stopped."""
 
     REFUSED = "refused"
     SAME_FAILURE = "same-failure"
     NO_PROGRESS = "no-progress"
     NEVER_FITS = "never-fits"
+    OTHER_OWNER = "other-owner"
     APPLICATION_ENDED = "application-ended"
     SUPERVISION_FAILED = "supervision-failed"
 
@@ -140,6 +148,8 @@ class GivenUp:
 def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
     """Why the query is not restarted; None if it is. deaths: those since the last committed epoch, the latest last."""
     last = deaths[-1]
+    if last.cause is Cause.OWNER:
+        return GivenUp(GiveUpCode.OTHER_OWNER, last.text)
     if last.cause is Cause.BUG:
         return GivenUp(GiveUpCode.REFUSED, f"a bug in the query: {last.text}")
     # A lost machine may have caused the failures before it, so only failures after it count. The error of a

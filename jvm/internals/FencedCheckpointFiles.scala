@@ -1,0 +1,87 @@
+package org.apache.spark.barograph
+
+import java.io.FileNotFoundException
+import java.nio.file.NoSuchFileException
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileAlreadyExistsException, FSDataOutputStream, Path}
+
+import org.apache.spark.SparkEnv
+import org.apache.spark.barograph.lease.{Lease, LeaseFiles, Leases, LocalLeaseFiles, Owner, RemoteLeaseFiles}
+import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileManager, FileContextBasedCheckpointFileManager}
+
+/**
+ * The files of checkpoints, written by one driver only: the start of a query takes the checkpoint's lease, and every
+ * file is made behind that lease's fence and then moved to its place. Spark writes all its logs through this class, the
+ * asynchronous ones too. Executors have no lease and write as usual: names of state files are never used twice (format
+ * 2), and only the driver's log says which of them count.
+ */
+class FencedCheckpointFiles(path: Path, conf: Configuration) extends FileContextBasedCheckpointFileManager(path, conf) {
+  /** The operations for leases and fenced files, on the checkpoint's file system. */
+  protected def leaseFiles: LeaseFiles =
+    if (scheme == "file") LocalLeaseFiles else new RemoteLeaseFiles(fc)
+
+  private lazy val scheme = fc.makeQualified(path).toUri.getScheme
+  private lazy val files = leaseFiles
+
+  override def createCheckpointDirectory(): Path = {
+    if (!FencedCheckpointFiles.Atomic(scheme)) throw new IllegalArgumentException(
+      s"the checkpoint $path is on a file system ($scheme) that does not rename atomically, so that two drivers could " +
+        "use it at once: put it on a local disk or HDFS, or set spark.sql.streaming.checkpointFileManagerClass to " +
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager to run without " +
+        "a lease")
+    val root = super.createCheckpointDirectory()
+    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, 10000))
+    root
+  }
+
+  override def createAtomic(
+      path: Path, overwriteIfPossible: Boolean): CheckpointFileManager.CancellableFSDataOutputStream =
+    leaseOver(path) match {
+      case Some(lease) =>
+        new CheckpointFileManager.RenameBasedFSDataOutputStream(this, path, lease.temporary(), overwriteIfPossible)
+      case None => super.createAtomic(path, overwriteIfPossible)
+    }
+
+  override def createTempFile(path: Path): FSDataOutputStream = leaseOver(path) match {
+    case Some(lease) => new FSDataOutputStream(new java.io.BufferedOutputStream(behind(lease)(files.open(path))), null)
+    case None => super.createTempFile(path)
+  }
+
+  override def renameTempFile(from: Path, to: Path, overwriteIfPossible: Boolean): Unit = leaseOver(from) match {
+    case Some(lease) =>
+      if (!overwriteIfPossible && files.exists(to)) throw new FileAlreadyExistsException(s"$to exists already")
+      // Of a file that was written without this class; it would not fit.
+      files.delete(checksumOf(to))
+      behind(lease)(files.move(from, to))
+    case None => super.renameTempFile(from, to, overwriteIfPossible)
+  }
+
+  /** An entry of a log goes away by way of the fence too: an undo must not remove what the next owner has written. */
+  override def delete(path: Path): Unit = leaseOver(path) match {
+    case Some(lease) if path.getName.forall(_.isDigit) && files.exists(path) =>
+      val away = lease.temporary()
+      behind(lease)(files.move(path, away))
+      files.delete(away)
+      files.delete(checksumOf(path))
+    case _ => super.delete(path)
+  }
+
+  private def leaseOver(path: Path): Option[Lease] = Leases.over(fc.makeQualified(path))
+
+  private def checksumOf(path: Path) = new Path(path.getParent, s".${path.getName}.crc")
+
+  private def behind[T](lease: Lease)(work: => T): T =
+    try work
+    catch { case e @ (_: FileNotFoundException | _: NoSuchFileException) => throw if (lease.stands) e else lease.lost }
+}
+
+object FencedCheckpointFiles {
+  private val Patience = "spark.barograph.leasePatienceMs"
+  private val Atomic = Set("file", "hdfs", "viewfs")
+
+  private def owner: Owner = {
+    val conf = SparkEnv.get.conf
+    Owner.here(conf.getAppId, conf.get("spark.app.name", "without a name"))
+  }
+}

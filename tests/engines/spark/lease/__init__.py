@@ -1,0 +1,1 @@
+"""Several drivers on one checkpoint."""
