@@ -168,6 +168,7 @@ def test_a_stopped_executor_is_ended_and_replaced(stage: LocalCluster) -> None:
         assert verdict.exact, verdict
 
 
+@pytest.mark.slow
 def test_spark_ends_a_stopped_executor_where_its_process_is_out_of_reach(stage: LocalCluster) -> None:
     with stage.query(supervised=True) as counting:
         node, executor = node_of(stage, counting, "count/1")
