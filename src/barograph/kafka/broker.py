@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from barograph.engines.spark.cluster.embedded import StartFailed, tail
 from barograph.engines.spark.cluster.java import find_java
+from barograph.engines.spark.cluster.start_signs import StartFailed, tail
 from barograph.guardian import Guarded, guarded
 from barograph.kafka.fetched import broker_jars
 from barograph.model.checks import require
