@@ -53,6 +53,16 @@ def verdict(act: Act, now: Snapshot) -> Reason | None:
     return Reason(act.topology, ReasonCode.ROLLED_BACK, "rolled back: the last change did not help", numbers)
 
 
+def unjudged(act: Act, now: Snapshot) -> Reason | None:
+    """That the act cannot be judged although nothing else is in the way: its source does not tell what is due, and no
+    row has a time of its own. None where it can be judged, or where other figures are missing too."""
+    found = next((t for t in now.topology_metrics if t.topology == act.topology), None)
+    if found is None or found.backlog_known or found.latency_due is not None or act.load_rows_s is None:
+        return None
+    why = "not judged: the backlog of its source is unknown, so a change that does not help is not rolled back"
+    return Reason(act.topology, ReasonCode.NOT_JUDGED, why, {"tried_s": now.at_s - act.at_s})
+
+
 def undo(act: Act, now: Snapshot, mode: MigrationMode) -> Plan | None:
     """The plan that undoes the act; None where it is no longer possible: a worker has died, or seats are taken."""
     topology = now.topology(act.topology)
