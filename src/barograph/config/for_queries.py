@@ -64,6 +64,11 @@ QUERIES = (
         meaning="a driver that has not renewed its lease on a checkpoint for so long may lose it to another driver",
     ),
     Option(
+        name="executor.hung-after", kind=Kind.DURATION, scope=Scope.QUERY, default=12.0, least=5, off="off",
+        meaning="an executor that does not report for so long, while others do, is ended and replaced; longer than any "
+        "garbage collection, and short enough for the recovery target",
+    ),
+    Option(
         name="latency.column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_due_ms",
         meaning="column with the time at which a row fell due, or at which its event happened",
     ),

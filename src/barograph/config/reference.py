@@ -16,6 +16,8 @@ _GROUPS = {
     "latency": "Latency: where the plug-in reads times",
     "restart": "Restarts of a query",
     "lease": "The lease on a checkpoint",
+    "executor": "Executors that hang",
+    "keep": "Programs that are kept: `barograph keep`",
 }
 _HEAD = ("| option | default | values | meaning | applies to | flag, key |", "|---|---|---|---|---|---|")
 _OPENING = """\
