@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.engines.spark.lease.driver_process import DriverProcess
 
 from barograph.engines.spark.query.checkpoint import last_committed_epoch
+from barograph.testing.driver_process import DriverProcess
 
 pytestmark = pytest.mark.spark
 

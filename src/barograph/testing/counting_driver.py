@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.driver.supervisor import Supervisor
-from barograph.engines.spark.query.checkpoint import checkpoint_of, committed_offsets
+from barograph.engines.spark.query.checkpoint import checkpoint_of, committed_offsets, last_committed_epoch
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import open_session, real_time
 from barograph.experiments.verdict import judge
@@ -76,14 +76,25 @@ class CountingDriver:
         if not outcome.ok:
             raise RuntimeError(str(outcome.refused))
 
-    def rescale(self, count: int) -> None:
-        outcome = self.supervisor.apply(Plan(rescales=(Rescale("wordcount", "count", count),)))
+    def rescale(self) -> None:
+        """To three instances of the stateful operator if it has two, and back."""
+        epoch = self.supervisor.engine.present("wordcount")
+        assert epoch is not None
+        count = sum(i.operator == "count" for i in epoch.lives)
+        outcome = self.supervisor.apply(Plan(rescales=(Rescale("wordcount", "count", 5 - count),)))
         if not outcome.ok:
             raise RuntimeError(str(outcome.refused))
 
     def undo(self) -> None:
         """Stop the query, and take back a repartition that was begun and not committed."""
         self.stop()
+        last = last_committed_epoch(self.checkpoint)
+        assert last is not None
+        version, metadata, *offsets = (self.checkpoint / "offsets" / str(last)).read_text().splitlines()
+        told = json.loads(metadata)
+        told["conf"]["spark.sql.shuffle.partitions"] = "4"  # what tells a repartition from another epoch
+        begun = "\n".join([version, json.dumps(told), *offsets])
+        (self.checkpoint / "offsets" / str(last + 1)).write_text(begun)
         if why := self.supervisor.engine.undo_repartition(str(self.checkpoint)):
             raise RuntimeError(why)
 

@@ -53,6 +53,18 @@ class DriverProcess:
         self.send(name, *arguments)
         return self.answer()
 
+    def survives(self, name: str, *arguments: object, timeout_s: float = ANSWER_S) -> bool:
+        """Whether the driver's JVM lives until it has carried the order out."""
+        self.send(name, *arguments)
+        deadline = time.monotonic() + timeout_s
+        while self.jvm_state() not in ("", "Z"):
+            if select.select([self._process.stdout], [], [], 0.02)[0]:
+                self.answer()
+                return True
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{name} took longer than {timeout_s:g} s")
+        return False
+
     def jvm_state(self) -> str:
         """A letter, as the kernel has it; empty if it is gone."""
         try:
