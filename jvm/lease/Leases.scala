@@ -66,18 +66,23 @@ object Leases {
 
   /**
    * The lease that a file of a checkpoint is written under; None if this process has none, as in an executor. If it was
-   * given back, it is taken again, but not for state, which state stores also write after their query has ended.
+   * given back, it is taken again, but not for state, which state stores also write after their query has ended, and
+   * not for what was begun behind the fence that is gone.
    */
   def over(path: Path): Option[Lease] =
     if (entries.isEmpty) None
     else Iterator.iterate(path)(_.getParent).takeWhile(_ != null).find(entries.containsKey).flatMap { root =>
       val entry = entries.get(root)
-      if (entry.lease.isEmpty && path.toString.startsWith(s"$root/state/")) None else Some(entry.held)
+      def isIn(folder: String) = path.toString.startsWith(s"$root/$folder/")
+      if (entry.lease.isEmpty && (isIn("state") || isIn("lease"))) None else Some(entry.held)
     }
 
   /** Whether the lease stays when the query ends. */
   def keep(root: Path, isKept: Boolean): Unit = Option(entries.get(root)).foreach { entry =>
-    entry.synchronized(entry.isKept = isKept)
+    entry.synchronized {
+      entry.isKept = isKept
+      entry.wasActive = true // only a query that was started is kept
+    }
     if (!isKept) active().foreach(giveBackIfIdle(root, entry, _))
   }
 
