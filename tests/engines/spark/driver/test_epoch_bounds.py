@@ -39,6 +39,9 @@ class Driver:
     def present(self, _topology: str) -> EpochSeen | None:
         return cast(EpochSeen, SimpleNamespace(run=self.run, epoch=self.epoch, is_up=self.up))
 
+    def lives(self) -> bool:
+        return True
+
     def end_epoch(self, topology: str) -> None:
         assert topology == "t"
         self.cuts.append(self.now_s)
@@ -47,7 +50,7 @@ class Driver:
     def go(self, seconds: int) -> None:
         for _ in range(seconds):
             self.now_s += 1.0
-            self.bounds.keep()
+            self.bounds.keep_up()
 
 
 def lengths(driver: Driver) -> list[float]:

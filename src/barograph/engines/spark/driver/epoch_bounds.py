@@ -29,6 +29,8 @@ class BoundedEpochs(Protocol):
 
     def end_epoch(self, topology: str) -> None: ...
 
+    def lives(self) -> bool: ...
+
 
 class EpochBounds:
     """Of one driver. paced: topologies whose epochs a controller sets now. frozen: whether nothing may be changed."""
@@ -63,8 +65,11 @@ class EpochBounds:
         """Topology -> the longest epoch that it may have; a topology that was not measured yet is missing."""
         return dict(self._most_s)
 
-    def keep(self) -> None:
-        """Measure if it is time, and end the epochs that last too long. Call it about once a second."""
+    def lives(self) -> bool:
+        return self._engine.lives()
+
+    def keep_up(self) -> None:
+        """Measure if it is time, and end the epochs that last too long. The supervisor calls it once a second."""
         paced = set(self._paced())
         bounded = [name for name in list(self._recovery) if name not in paced]
         if not bounded:

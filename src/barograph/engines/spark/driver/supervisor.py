@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from barograph.config import resolve
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.bridge.baselines import require_observer
@@ -22,6 +23,7 @@ from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.epoch_bounds import EpochBounds
+from barograph.engines.spark.driver.hung_executors import HungExecutors
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.upkeep import RegularUpkeep
@@ -64,7 +66,12 @@ class Supervisor:
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
         self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen)
-        self._upkeep = RegularUpkeep(self.engine, also=self.bounds.keep)
+        self._upkeep = [RegularUpkeep(self.engine), RegularUpkeep(self.bounds, what="bounding epochs")]
+        hung_after_s = resolve(spark=dict(spark.sparkContext.getConf().getAll()))["executor.hung-after"]
+        if hung_after_s is not None and self.engine.can_grow():
+            # A thread of its own: upkeep may wait for the engine's lock, and then it would look as if it came late.
+            watch = HungExecutors(self.engine, run, hung_after_s)
+            self._upkeep.append(RegularUpkeep(watch, what="looking for hung executors"))
 
     def start(
         self,
@@ -177,7 +184,8 @@ class Supervisor:
             self._ending.pop()()
         for query in self.queries:
             query.stop()
-        self._upkeep.close()
+        for upkeep in self._upkeep:
+            upkeep.close()
 
 
 def _observer(body: Any) -> str:

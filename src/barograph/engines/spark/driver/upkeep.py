@@ -1,11 +1,10 @@
-"""Calls upkeep at regular intervals, so that looking need not do it: observers change nothing.
+"""Calls the engine's upkeep at regular intervals, so that looking need not do it: observers change nothing.
 
-What upkeep does is said elsewhere; see ``SparkEngine.keep_up`` and ``EpochBounds.keep``.
+What upkeep does is the engine's; see ``SparkEngine.keep_up``.
 """
 
 import logging
 import threading
-from collections.abc import Callable
 from typing import Protocol
 
 from py4j.protocol import Py4JError
@@ -24,11 +23,10 @@ class KeptUp(Protocol):
 
 
 class RegularUpkeep:
-    """A thread of the supervisor. It ends with ``close``, or with the Spark application. also: called after the
-    engine's own upkeep."""
+    """A thread of the supervisor. It ends with ``close``, or with the Spark application. what: it does."""
 
-    def __init__(self, engine: KeptUp, every_s: float = EVERY_S, also: Callable[[], object] = lambda: None) -> None:
-        self._engine, self._every_s, self._also = engine, every_s, also
+    def __init__(self, engine: KeptUp, every_s: float = EVERY_S, what: str = "keeping up limits and orders") -> None:
+        self._engine, self._every_s, self._what = engine, every_s, what
         self._closed = threading.Event()
         self._warnings = OnceOnly(log)
         self._thread = threading.Thread(target=self._run, name="barograph-upkeep", daemon=True)
@@ -43,11 +41,8 @@ class RegularUpkeep:
         while not self._closed.wait(self._every_s):
             try:
                 self._engine.keep_up()
-                self._also()
                 self._warnings.over("upkeep")
             except (Py4JError, OSError) as error:
                 if not self._engine.lives():
                     return
-                self._warnings.warn(
-                    "upkeep", f"limits, orders and epochs could not be kept up: {error}; it is tried again"
-                )
+                self._warnings.warn("upkeep", f"{self._what} failed: {error}; it is tried again")
