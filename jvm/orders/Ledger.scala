@@ -87,6 +87,12 @@ object Ledger {
   private[barograph] def freeSeats(live: Seq[ExecutorSeats]): Int =
     synchronized(Seating.free(live, epochs.values.flatMap(_.seated)).values.sum)
 
+  /** Executors on which instances have run for a while, the one that has the longest first. */
+  def warm: Seq[String] = synchronized {
+    val now = Deadline.now
+    firstUsed.toSeq.filter { case (_, since) => now - since >= Cold }.sortBy(_._2).map(_._1)
+  }
+
   // --- orders ---
 
   /** The planner begins an epoch: from here on the orders of this epoch do not change. */
@@ -135,8 +141,7 @@ object Ledger {
     val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
     val free = Seating.free(live, epochs.values.filter(_.topology != topology).flatMap(_.seated))
     val now = Deadline.now
-    val warm = live.map(_.id).filter(firstUsed.get(_).exists(now - _ >= Cold)).toSet
-    val seated = Seating.seat(sketch.instances, pin.places, had, free, warm)
+    val seated = Seating.seat(sketch.instances, pin.places, had, free, warm.toSet.intersect(live.map(_.id).toSet))
     // A new run may have been started because an executor died, and its seats may still be counted here.
     Warm.standBack(if (epochs.get(topology).exists(_.runId == runId)) free.values.sum else 0)
     val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)
