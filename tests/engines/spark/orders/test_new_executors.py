@@ -1,7 +1,6 @@
 """A new executor is prepared for instances, also if none is ordered to run there."""
 
 import threading
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -9,7 +8,7 @@ import pytest
 
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.telemetry import Telemetry
-from barograph.engines.spark.orders.placement_orders import ANY, COLD_S, PlacementOrders
+from barograph.engines.spark.orders.placement_orders import ANY, PlacementOrders
 from barograph.model import Instance, Placement, Slot
 
 SPLIT = [Instance("wordcount", "split", k) for k in range(2)]
@@ -31,27 +30,28 @@ class PreparingBridge:
 
 
 class Reported:
-    """Executor 1 runs both instances. Executor 2 is as old as it is said to be."""
+    """Executor 1 runs both instances."""
 
-    def __init__(self, age_s: float, is_up: bool) -> None:
-        since_ms = (time.time() - age_s) * 1000
-        self.executors = [SimpleNamespace(id="1", since_ms=0), SimpleNamespace(id="2", since_ms=since_ms)]
+    def __init__(self, is_up: bool) -> None:
         self.topologies = {"wordcount": None}
-        self._present = SimpleNamespace(is_up=is_up, seated=dict.fromkeys(SPLIT, SimpleNamespace(executor="1")))
+        seated = dict.fromkeys(SPLIT, SimpleNamespace(executor="1"))
+        self._present = SimpleNamespace(is_up=is_up, seated=seated, executor_of=lambda _: "1")
 
     def present(self, _topology: str) -> Any:
         return self._present
 
 
 def prepared(
-    age_s: float = 1.0, is_up: bool = True, free: int = 8, home: Placement | None = None
+    is_new: bool = True, is_up: bool = True, free: int = 8, home: Placement | None = None
 ) -> list[tuple[str, list[tuple[int, str]]]]:
-    """What is prepared when orders are restored twice."""
+    """What is prepared when executor 2 is there, from the beginning or since the second look."""
     bridge = PreparingBridge()
-    telemetry = cast(Telemetry, Reported(age_s, is_up))
-    orders = PlacementOrders(cast(Bridge, bridge), telemetry, lambda: SLOTS, lambda _: free)
+    there = {slot: e for slot, e in SLOTS.items() if e == "1" or not is_new}
+    orders = PlacementOrders(cast(Bridge, bridge), cast(Telemetry, Reported(is_up)), lambda: there, lambda _: free)
     if home is not None:
         orders.begin("wordcount", home, {})
+    orders.restore()
+    there.update(SLOTS)
     orders.restore()
     orders.restore()
     for thread in [t for t in threading.enumerate() if t.name == "barograph-warm"]:
@@ -69,7 +69,7 @@ def test_the_state_of_instances_that_return_is_read_too() -> None:
 
 @pytest.mark.parametrize(
     "why",
-    [{"age_s": COLD_S + 1}, {"is_up": False}, {"free": 3}],
+    [{"is_new": False}, {"is_up": False}, {"free": 3}],
     ids=["it is not new", "the topology is not up", "no seat to spare"],
 )
 def test_nothing_is_prepared(why: dict[str, Any]) -> None:
