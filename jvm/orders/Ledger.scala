@@ -10,8 +10,8 @@ import org.apache.spark.SparkContext
 import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.barograph.planner.TopologySketch
 
-/** An executor as the driver knows it. */
-final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long)
+/** An executor as the driver knows it. seats: how many tasks Spark runs there at once. */
+final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long, cores: Int)
 
 /** An epoch that was planned: by which orders, with which topology, and where its instances are. */
 final case class Epoch(
@@ -62,7 +62,10 @@ object Ledger {
 
   // --- executors ---
 
-  def executorAdded(executor: ExecutorSeats): Unit = synchronized { executors(executor.id) = executor }
+  /** An executor with fewer cores than a task takes gets no task, so it is none of ours. */
+  def executorAdded(executor: ExecutorSeats): Unit =
+    if (executor.seats > 0) synchronized { executors(executor.id) = executor }
+
   def executorRemoved(id: String): Unit = synchronized {
     executors -= id
     firstUsed -= id
@@ -87,13 +90,12 @@ object Ledger {
   private[barograph] def freeSeats(live: Seq[ExecutorSeats]): Int =
     synchronized(Seating.free(live, epochs.values.flatMap(_.seated)).values.sum)
 
-  /** Executors on which instances have run for a while, the one that has the longest first. */
-  def warm: Seq[String] = synchronized {
-    val now = Deadline.now
-    firstUsed.toSeq.filter { case (_, since) => now - since >= Cold }.sortBy(_._2).map(_._1)
-  }
-
   // --- orders ---
+
+  /** Whether this run has begun an earlier epoch. */
+  def hasBegunBefore(topology: String, runId: String, epoch: Long): Boolean = synchronized {
+    pinned.get(topology).exists { case (run, before, _) => run == runId && before < epoch }
+  }
 
   /** The planner begins an epoch: from here on the orders of this epoch do not change. */
   def begin(topology: String, runId: String, epoch: Long): TopologyOrders = synchronized {
@@ -141,7 +143,8 @@ object Ledger {
     val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
     val free = Seating.free(live, epochs.values.filter(_.topology != topology).flatMap(_.seated))
     val now = Deadline.now
-    val seated = Seating.seat(sketch.instances, pin.places, had, free, warm.toSet.intersect(live.map(_.id).toSet))
+    val warm = live.map(_.id).filter(firstUsed.get(_).exists(now - _ >= Cold)).toSet
+    val seated = Seating.seat(sketch.instances, pin.places, had, free, warm)
     // A new run may have been started because an executor died, and its seats may still be counted here.
     Warm.standBack(if (epochs.get(topology).exists(_.runId == runId)) free.values.sum else 0)
     val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)

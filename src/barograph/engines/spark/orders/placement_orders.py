@@ -8,7 +8,7 @@ there are seats again. The engine does the locking.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,7 +17,6 @@ from barograph.engines.spark.bridge.telemetry import Telemetry
 from barograph.engines.spark.orders.node_returns import COLD_S, NodeReturns
 from barograph.model import Instance, Placement, Slot, Topology
 
-ANY = -1  # in the place of an instance's index: any instance may come
 TopologyOrder = tuple[dict[str, int], list[tuple[str, int, str]]]
 """Parallelism of operators that differ from the query's own, and (operator, index, executor) of instances."""
 
@@ -144,13 +143,14 @@ class PlacementOrders:
         present = (self._telemetry.present(topology) for topology in self._telemetry.topologies)
         busy = {epoch.executor_of(instance) for epoch in present if epoch is not None for instance in epoch.seated}
         new = self.returns.look({e: slot.node for slot, e in self._executors().items()}, busy)
-        self._warm_new(new - self._warmed)
         for topology in self._telemetry.topologies:
             _, places = self.order(topology)
             awaited = {e for _, _, e in places} - {e for _, _, e in self._sent.get(topology, places)}
             few = self._fewer.get(topology)
             seats_again = few is not None and not new and self._left_seats(topology) >= sum(few.wanted.values())
-            if not (awaited and awaited <= new) and (awaited or seats_again):
+            if awaited and awaited <= new:
+                self._warm_ahead(topology, [(index, e) for _, index, e in places if e in awaited - self._warmed])
+            elif awaited or seats_again:
                 if seats_again:
                     del self._fewer[topology]
                 self.send((topology,))
@@ -161,19 +161,11 @@ class PlacementOrders:
         self._sent.update({topology: places for topology, (_, places) in orders.items()})
         return self._bridge.order(orders, cut)
 
-    def _warm_new(self, executors: Collection[str]) -> None:
-        """Prepare new executors before instances run there: an executor's first work loads much code, and a whole epoch
-        would wait for it, also after a failure that leaves no other executor. This takes a seat on each executor and
-        one elsewhere, so it waits until they are free."""
-        for topology in self._telemetry.topologies:
-            present = self._telemetry.present(topology)
-            before = present is not None and {s.executor for s in present.seated.values()} - set(executors)
-            if executors and present is not None and before and present.is_up:
-                if self._left_seats(topology) <= len(present.seated) + len(executors):
-                    continue
-                self._warmed |= set(executors)
-                returning = [(index, e) for _, index, e in self.order(topology)[1] if e in executors]
-                moves = [*returning, *((ANY, e) for e in executors)]
-                args = (topology, moves, COLD_S)
-                threading.Thread(target=self._bridge.warm, args=args, name="barograph-warm", daemon=True).start()
-                return
+    def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:
+        """Prepare new executors before instances return: an executor's first work loads much code, and a whole epoch
+        would wait for it. This takes a seat on each executor, so it waits until one is free."""
+        executors, present = {e for _, e in moves}, self._telemetry.present(topology)
+        if moves and present and self._left_seats(topology) >= len(present.seated) + len(executors):
+            self._warmed |= executors
+            args = (topology, moves, COLD_S)
+            threading.Thread(target=self._bridge.warm, args=args, name="barograph-warm", daemon=True).start()
