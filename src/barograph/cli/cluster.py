@@ -16,10 +16,11 @@ import sys
 from barograph.cli.support.tables import table
 from barograph.config.flags import add_flags, config_of
 from barograph.engines.spark.cluster import detached, runs
-from barograph.engines.spark.cluster.embedded import StartFailed, make_archive, unfenced_warning
+from barograph.engines.spark.cluster.embedded import make_archive, unfenced_warning
 from barograph.engines.spark.cluster.node_status import status_of
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.cluster.start_signs import StartFailed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
