@@ -19,7 +19,8 @@ def own_state() -> None:
 def test_the_verdict_is_exact_with_moves_scales_and_a_kill(kept_stage: LocalCluster) -> None:
     stage = kept_stage
     with stage.query(workload=WORKLOAD, supervised=True) as counting:
-        assert isinstance(counting.query, Supervised)
+        query = counting.query
+        assert isinstance(query, Supervised)
         for plan in (
             Plan(Placement({Instance(NAME, "count", 1): Slot("node-2")})),
             Plan(rescales=(Rescale(NAME, "enrich", 4),)),
@@ -33,7 +34,7 @@ def test_the_verdict_is_exact_with_moves_scales_and_a_kill(kept_stage: LocalClus
         victim = counting.executors()["source/0"]
         node = next(w.slot.node for w in stage.engine.workers() if w.executor == victim)
         kill_executor(stage.cluster.run, node, victim)
-        counting.settle(lambda: any("lost executor" in r.cause for r in counting.query.restarts), 120.0)
+        counting.settle(lambda: any("lost executor" in r.cause for r in query.restarts), 120.0)
         out = counting.output()
         counting.settle(lambda: counting.output() > out + 100, 120.0)
         verdict = counting.verdict()
