@@ -6,7 +6,7 @@ from barograph.model import Node, Slot
 
 
 def executor(name: str, host: str = "h", cores: int = 4, seats: int = 4) -> Executor:
-    return Executor(name, host, seats, 0, cores)
+    return Executor(name, host, seats, cores)
 
 
 def test_an_unknown_host_is_as_large_as_its_executors_together() -> None:

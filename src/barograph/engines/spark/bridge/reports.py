@@ -17,7 +17,6 @@ class Executor:
     id: str
     host: str
     seats: int
-    since_ms: int
     cores: int
 
 
@@ -67,7 +66,6 @@ def read_executors(message: Message) -> tuple[Executor, ...]:
             message.texts("executor_id"),
             message.texts("executor_host"),
             message.whole("executor_seats"),
-            message.whole("executor_since_ms"),
             message.whole("executor_cores"),
         )
     )
