@@ -79,12 +79,10 @@ def is_up(stage: LocalCluster, name: str) -> bool:
 
 def test_a_sink_that_spark_does_not_list_is_refused_in_its_words(stage: LocalCluster) -> None:
     refused = r"OPERATOR_OR_SINK_NOT_IN_ALLOWLIST\].*sink.*UnlistedTable is not in the sink allowlist"
-    with (
-        started(rows(stage), "refused", UNLISTED) as (query, folder),
-        pytest.raises(StreamingQueryException, match=refused),
-    ):
-        query.awaitTermination(120)
-    assert last_committed_epoch(folder) is None
+    with started(rows(stage), "refused", UNLISTED) as (query, folder):
+        with pytest.raises(StreamingQueryException, match=refused):
+            query.awaitTermination(120)
+        assert last_committed_epoch(folder) is None
 
 
 @pytest.mark.parametrize("sink", ["memory", TIMED])
