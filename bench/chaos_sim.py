@@ -4,7 +4,7 @@ Loop, guards, priority levels, node pool and history run as in a real controller
 faults: telemetry lost, late or zeroed; a driver that does not answer, or whose answer is lost; wall clocks
 that jump back and forth; nodes that flap; a full disk; the controller killed at any step and started again. The laws
 are in ``_chaos_laws``. BAROGRAPH_CHAOS_CYCLES sets how many cycles in all (100,000); BAROGRAPH_CHAOS_SEED runs one seed
-alone and prints its story. Bar: no law is broken.
+alone and prints its story; SEED:CYCLES:PART runs it as a test did. Bar: no law is broken.
 """
 
 import errno
@@ -230,9 +230,13 @@ def attempt(seed: int, cycles: int = PER_SEED, guards: Guards = GUARDS, faults: 
 
 
 def main() -> int:
+    global ADAPTIVE_PART
     alone = os.environ.get("BAROGRAPH_CHAOS_SEED")
     if alone is not None:
-        told = attempt(int(alone))
+        seed, _, rest = alone.partition(":")
+        length, _, part = rest.partition(":")
+        ADAPTIVE_PART = float(part or ADAPTIVE_PART)
+        told = attempt(int(seed), int(length or PER_SEED))
         print("\n".join([*told.story, *told.breaches, replace(told, story=[]).__repr__()]))
         return 1 if told.breaches else 0
     wanted = int(os.environ.get("BAROGRAPH_CHAOS_CYCLES", CYCLES))
