@@ -187,6 +187,7 @@ class EmbeddedCluster:
                 stderr=log,
                 cwd=self._run.folder,
                 start_new_session=True,  # Ctrl-C reaches only the owner of the cluster, which ends it in order
+                umask=0o077,  # logs, state and shuffle files of nodes and executors are for their owner only
             )
         self._children[name] = child
         leader = identify(child.pid)
