@@ -60,7 +60,8 @@ package org.apache.spark.barograph.internals {
   import java.util.concurrent.Semaphore
 
   import org.apache.spark.SparkContext
-  import org.apache.spark.scheduler.TaskSchedulerImpl
+  import org.apache.spark.scheduler.{ExecutorProcessLost, TaskSchedulerImpl}
+  import org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages.RemoveExecutor
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
   import org.apache.spark.shuffle.ShuffleWriter
   import org.apache.spark.sql.SparkSession
@@ -101,6 +102,19 @@ package org.apache.spark.barograph.internals {
           ended.size == ids.size
         case _ => false
       }
+
+    /**
+     * End an executor that does not answer, and get another. A worker waits ten seconds for a process that it ends, and
+     * cannot be reached from behind a cut network; so the driver counts the executor as lost at once, as Spark does
+     * when its heartbeats stay away for two minutes.
+     */
+    def endSilent(context: SparkContext, id: String, why: String): Boolean = context.schedulerBackend match {
+      case backend: CoarseGrainedSchedulerBackend if backend.getExecutorIds().contains(id) =>
+        context.killAndReplaceExecutor(id)
+        backend.driverEndpoint.send(RemoveExecutor(id, ExecutorProcessLost(why)))
+        true
+      case _ => false
+    }
 
     /** Request as many executors as there is room for, which is how an application begins on a standalone cluster. */
     def wantAll(context: SparkContext): Unit = context.requestTotalExecutors(Int.MaxValue, 0, Map.empty)

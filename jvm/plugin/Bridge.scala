@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
 import org.apache.spark.barograph.orders.{DrainCheck, Ledger, Warm}
-import org.apache.spark.barograph.telemetry.View
+import org.apache.spark.barograph.telemetry.{Totals, View}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
 
@@ -99,6 +99,16 @@ object Bridge {
     val (living, silent) = Pulse.take(SparkInternals.context(session), timeoutMs)
     json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
   }
+
+  /** {EXECUTOR: milliseconds since its last report, ...} as JSON, of live executors that have reported. */
+  def ages(session: SparkSession): String = {
+    val live = SparkInternals.liveExecutors(SparkInternals.context(session))
+    json.writeValueAsString(Totals.ages(live.toSeq).map { case (id, ms) => id -> Long.box(ms) }.asJava)
+  }
+
+  /** End an executor that does not answer; the cluster starts another in its place. False if there is none such. */
+  def endSilent(session: SparkSession, id: String, why: String): Boolean =
+    SparkInternals.endSilent(SparkInternals.context(session), id, why)
 
   /** End these executors, unless one of them runs a task: then none ends. They are not replaced before `wantAll`. */
   def release(session: SparkSession, executors: String): Boolean =

@@ -137,6 +137,10 @@ object Totals {
       executor => heardNs.get(executor).map(atNs => Math.max(0L, nowNs - atNs) / 1000000L), planned)
   }
 
+  /** Milliseconds since the last report of each of these executors that has reported. */
+  def ages(executors: Seq[String]): Map[String, Long] =
+    read(System.nanoTime()) { (_, _, _, age, _) => executors.flatMap(id => age(id).map(id -> _)).toMap }
+
   /** For tests: how many lives, topologies and changes of lives are kept. */
   private[barograph] def kept: (Int, Int, Int) = synchronized { (told.size, topologies.size, log.size) }
 }

@@ -59,6 +59,11 @@ QUERIES = (
         meaning="longest wait for seats before a query is given up",
     ),
     Option(
+        name="executor.hung-after", kind=Kind.DURATION, scope=Scope.QUERY, default=12.0, least=5, off="off",
+        meaning="an executor that does not report for so long, while others do, is ended and replaced; longer than any "
+        "garbage collection, and short enough for the recovery target",
+    ),
+    Option(
         name="latency.column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_due_ms",
         meaning="column with the time at which a row fell due, or at which its event happened",
     ),

@@ -15,6 +15,7 @@ _GROUPS = {
     "query": "Queries",
     "latency": "Latency: where the plug-in reads times",
     "restart": "Restarts of a query",
+    "executor": "Executors that hang",
 }
 _HEAD = ("| option | default | values | meaning | applies to | flag, key |", "|---|---|---|---|---|---|")
 _OPENING = """\

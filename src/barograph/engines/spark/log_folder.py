@@ -5,7 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from barograph.engines.spark.cluster.embedded import tail
+from barograph.engines.spark.cluster.start_signs import tail
 from barograph.engines.spark.folders import state_folder
 
 SPARK, CONTROLLER = "spark.log", "controller.log"

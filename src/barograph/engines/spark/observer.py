@@ -238,6 +238,14 @@ class Observer(WatchedTelemetry):
         """Executors that answer, and executors that the driver still counts but that do not answer."""
         return self._bridge.pulse(PULSE_TIMEOUT_S)
 
+    def ages_s(self) -> dict[str, float]:
+        """Live executors that have reported, and how long ago each last did."""
+        return self._bridge.ages_s()
+
+    def end_silent(self, executor: str, why: str) -> bool:
+        """End an executor that does not answer; the cluster starts another in its place. False if there is none."""
+        return self._bridge.end_silent(executor, why)
+
     def where(self, executor: str) -> str:
         """An executor and its node for people to read, also if it is gone."""
         return self._worker_slots.where(executor)

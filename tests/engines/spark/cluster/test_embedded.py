@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from barograph.engines.spark.cluster import embedded, runs
-from barograph.engines.spark.cluster.embedded import EmbeddedCluster, StartFailed, start_cluster
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.launch import Launch, master_launch
 from barograph.engines.spark.cluster.processes import marked, send
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.engines.spark.security.secret import SECRET_FILE
 from barograph.model import BadInput
 
@@ -110,8 +111,9 @@ OWNER = """
 import signal, sys, warnings
 signal.signal(signal.SIGINT, signal.default_int_handler)
 warnings.simplefilter("ignore")
-from barograph.engines.spark.cluster.embedded import start_cluster
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.cluster.start_signs import StartFailed
 start_cluster(ClusterSettings(1, 0.5), "orphan")
 sys.stdin.read()
 """

@@ -15,8 +15,11 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
+from barograph.config import default
+from barograph.engines.spark.cluster.launch import MASTER
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
-from barograph.engines.spark.cluster.node_status import kill_executor
+from barograph.engines.spark.cluster.node_status import executors_of, kill_executor
+from barograph.engines.spark.cluster.processes import alive, send
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.query.supervised_query import Supervised
@@ -117,6 +120,66 @@ def test_a_killed_node_comes_back(stage: LocalCluster, capsys: pytest.CaptureFix
         print_times(capsys, "node", counting)
         counting.settle(lambda: next(n.alive for n in stage.cluster.status() if n.name == node), 120.0)
         assert stage.cluster.run.leaders[node] != before
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+RECOVERY_TARGET_S = 30.0
+
+
+def test_after_a_killed_master_a_lost_executor_is_replaced(stage: LocalCluster) -> None:
+    with stage.query(supervised=True) as counting:
+        run = stage.cluster.run
+        address, before = run.master, run.leaders[MASTER]
+        node, executor = node_of(stage, counting, "count/1")
+        killed_s = time.monotonic()
+        send(before, signal.SIGKILL)
+        counting.settle(lambda: stage.cluster.run.leaders[MASTER] != before, RECOVERY_TARGET_S)
+        kill_executor(run, node, executor)
+        await_flow(counting)
+        assert time.monotonic() - killed_s < RECOVERY_TARGET_S
+        counting.settle(lambda: len(stage.engine.living()[0]) == run.settings.nodes, 60.0)
+        assert stage.cluster.run.master == address
+        executors = {e for n in run.settings.node_names() for e in executors_of(run, n)}
+        assert executors == {w.executor for w in stage.engine.workers()}, "executors that no application knows"
+        assert len(handle(counting).restarts) == 1, "the master's end alone restarts no query"
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_a_stopped_executor_is_ended_and_replaced(stage: LocalCluster) -> None:
+    """A short stop, as of a garbage collection, ends nothing; a long one is an end, and Spark alone takes 120 s."""
+    with stage.query(supervised=True) as counting:
+        run = stage.cluster.run
+        node, executor = node_of(stage, counting, "count/1")
+        process = executors_of(run, node, stage.engine.application)[executor]
+        with stopped(process.pid):
+            counting.settle(lambda: stage.engine.ages_s()[executor] > 5.0)
+        before = counting.output()
+        counting.settle(lambda: counting.output() > before + 100, RECOVERY_TARGET_S)
+        assert not handle(counting).restarts
+        stopped_s = time.monotonic()
+        send(process, signal.SIGSTOP)
+        await_flow(counting)
+        assert time.monotonic() - stopped_s < RECOVERY_TARGET_S
+        assert not alive(process)
+        assert [r.cause for r in handle(counting).restarts] == [f"lost executor {executor} on {node}"]
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+@pytest.mark.slow
+def test_spark_ends_a_stopped_executor_where_its_process_is_out_of_reach(stage: LocalCluster) -> None:
+    with stage.query(supervised=True) as counting:
+        node, executor = node_of(stage, counting, "count/1")
+        process = executors_of(stage.cluster.run, node, stage.engine.application)[executor]
+        stopped_s = time.monotonic()
+        send(process, signal.SIGSTOP)
+        assert stage.engine.end_silent(executor, "it has not reported for 12 s")
+        await_flow(counting)
+        assert time.monotonic() - stopped_s < RECOVERY_TARGET_S - default("executor.hung-after")
+        counting.settle(lambda: not alive(process))
+        assert not stage.engine.end_silent(executor, "it is gone")
         verdict = counting.verdict()
         assert verdict.exact, verdict
 

@@ -1,4 +1,4 @@
-"""What another user of the machine tries. Run as a program of its own, with nothing but Python's own library.
+"""What another user of the machine tries. Run as a program of its own, by root; it becomes the user nobody.
 
 Standard input: a line of JSON for each port or path to try, as it appears. Standard output: what was got, as JSON.
 """
@@ -6,6 +6,7 @@ Standard input: a line of JSON for each port or path to try, as it appears. Stan
 import contextlib
 import json
 import os
+import pwd
 import socket
 import struct
 import sys
@@ -115,7 +116,16 @@ def try_path(path: str) -> str:
     return " ".join(can)
 
 
+def become_another_user() -> None:
+    "".encode("idna")  # loaded now: Python itself may be in a folder that the other user cannot read
+    nobody = pwd.getpwnam("nobody")
+    os.setgroups([])
+    os.setgid(nobody.pw_gid)
+    os.setuid(nobody.pw_uid)
+
+
 def main() -> None:
+    become_another_user()
     results: dict[str, list[object]] = {"ports": [], "pages": [], "paths": []}
     threads = []
     for line in sys.stdin:

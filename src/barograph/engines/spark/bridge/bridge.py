@@ -118,6 +118,14 @@ class Bridge:
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
         return tuple(answer["living"]), tuple(answer["silent"])
 
+    def ages_s(self) -> dict[str, float]:
+        """Live executors that have reported, and how long ago each last did."""
+        return {executor: ms / 1000.0 for executor, ms in json.loads(self._bridge.ages(self._session)).items()}
+
+    def end_silent(self, executor: str, why: str) -> bool:
+        """End an executor that does not answer; the cluster starts another in its place. False if there is none."""
+        return bool(self._bridge.endSilent(self._session, executor, why))
+
     def release(self, executors: Iterable[str]) -> bool:
         """End these executors, unless one of them runs a task. They are not replaced before ``want_all``."""
         return bool(self._bridge.release(self._session, json.dumps(list(executors))))

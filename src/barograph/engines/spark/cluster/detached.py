@@ -18,13 +18,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barograph.engines.spark.cluster import runs
-from barograph.engines.spark.cluster.embedded import StartFailed, start_cluster
+from barograph.engines.spark.cluster.embedded import start_cluster
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.launch import log_of
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
 from barograph.engines.spark.cluster.processes import python_environment, send, wait_gone
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.logs import set_up
 from barograph.model import BadInput
 

@@ -4,7 +4,6 @@ It starts and ends processes; it has no policy and knows nothing of applications
 Spark cluster. Whatever happens to the process that made it, everything it started ends (``watchdog``, ``runs.sweep``).
 """
 
-import re
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from re import Pattern
 from types import TracebackType
 
 from barograph.engines.spark.cluster import runs
@@ -24,20 +24,18 @@ from barograph.engines.spark.cluster.node_limit import make_groups
 from barograph.engines.spark.cluster.node_status import NodeStatus, fence_run, lift_run, status_of
 from barograph.engines.spark.cluster.processes import alive, identify, kill_marked, python_environment, wait_gone
 from barograph.engines.spark.cluster.runs import Run
-from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
+from barograph.engines.spark.cluster.settings import MASTER_ADDRESS, ClusterSettings, require_free_port
+from barograph.engines.spark.cluster.start_signs import (
+    MASTER_UP,
+    START_TIMEOUT_S,
+    WEB_UP,
+    WORKER_UP,
+    await_sign,
+    log_size,
+)
 from barograph.model.checks import require
 
-START_TIMEOUT_S = 120.0
-_POLL_S = 0.02
-_TAIL_LINES = 15
 COMPILER_NICE = 5  # of an executor's compiler threads; not the highest: code must become fast on a busy node too
-_MASTER_UP = re.compile(rb"Starting Spark master at (spark://\S+)")
-_WEB_UP = re.compile(rb"Successfully started service 'MasterUI' on port (\d+)")
-_WORKER_UP = re.compile(rb"Successfully registered with master (\S+)")
-
-
-class StartFailed(RuntimeError):  # noqa: N818  # named like what happened
-    """A process of the cluster did not start. The text ends with the last lines of its log."""
 
 
 class EmbeddedCluster:
@@ -49,6 +47,8 @@ class EmbeddedCluster:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._nodes = threading.RLock()  # a node is killed or started by one thread at a time
+        self._masters = threading.Lock()  # the same for the master: nodes that start wait for it
+        self._notes = threading.Lock()  # of the record
 
     @property
     def run(self) -> Run:
@@ -128,6 +128,14 @@ class EmbeddedCluster:
             self.lift_fence([name])
             self._start_workers([name])
 
+    def start_master(self) -> None:
+        """Start a dead master again, at the same address. It knows the application, the nodes and their executors."""
+        with self._masters:
+            leader = self._run.leaders.get(MASTER)
+            require(leader is None or not alive(leader), "the master is alive already")
+            self._reap(MASTER)
+            self._start_master()
+
     def down(self) -> None:
         """End all processes and remove all files. Calling it again does nothing."""
         runs.clear(self._run)
@@ -156,26 +164,30 @@ class EmbeddedCluster:
             self._note(unfenced_because=groups)
         else:
             self._note(groups=groups)
+        self._start_master()
+        self._start_workers(self.settings.node_names(), worker_options)
+
+    def _start_master(self) -> None:
         launch = master_launch(self._run, self._java, use_archive(self._java))
+        offset = log_size(launch.log)
         self._start(MASTER, launch)
         deadline = time.monotonic() + START_TIMEOUT_S
-        master = self._await(MASTER, launch.log, 0, _MASTER_UP, deadline)
-        self._note(master=master)
-        self._start_workers(self.settings.node_names(), worker_options)
-        web = self._await(MASTER, launch.log, 0, _WEB_UP, deadline)
-        self._note(web=f"http://127.0.0.1:{web}")
+        self._note(master=self._await(MASTER, launch.log, offset, MASTER_UP, deadline))
+        # Its web page comes last. Where the port is taken it gets another one.
+        web = self._await(MASTER, launch.log, offset, WEB_UP, deadline)
+        self._note(web=f"http://{MASTER_ADDRESS}:{web}")
 
     def _start_workers(self, names: Iterable[str], options: tuple[str, ...] | None = None) -> None:
         chosen = use_archive(self._java) if options is None else options
         started = []
         for name in names:
             launch = worker_launch(self._run, self._java, name, chosen)
-            offset = launch.log.stat().st_size if launch.log.exists() else 0
+            offset = log_size(launch.log)
             self._start(name, launch)
             started.append((name, launch.log, offset))
         deadline = time.monotonic() + START_TIMEOUT_S
         for name, log, offset in started:
-            self._await(name, log, offset, _WORKER_UP, deadline)
+            self._await(name, log, offset, WORKER_UP, deadline)
 
     def _start(self, name: str, launch: Launch) -> None:
         with launch.log.open("ab") as log:
@@ -192,27 +204,17 @@ class EmbeddedCluster:
         self._children[name] = child
         leader = identify(child.pid)
         if leader is not None:
-            self._note(leaders={**self._run.leaders, name: leader})
+            with self._notes:
+                self._run = replace(self._run, leaders={**self._run.leaders, name: leader})
+                runs.record(self._run)
 
-    def _await(self, name: str, log: Path, offset: int, sign: re.Pattern[bytes], deadline: float) -> str:
-        """Wait for a line in the log that says it is up. Returns the first group of the pattern."""
-        child = self._children[name]
-        while True:
-            ended = child.poll() is not None  # checked before the log is read, so that its last lines are not missed
-            with log.open("rb") as file:
-                file.seek(offset)
-                found = sign.search(file.read())
-            if found:
-                return found[1].decode().rstrip(".")
-            if ended:
-                raise StartFailed(f"{name} ended with code {child.returncode} while starting:\n{tail(log)}")
-            if time.monotonic() > deadline:
-                raise StartFailed(f"{name} was not up after {START_TIMEOUT_S:g} s:\n{tail(log)}")
-            time.sleep(_POLL_S)
+    def _await(self, name: str, log: Path, offset: int, sign: Pattern[bytes], deadline: float) -> str:
+        return await_sign(name, self._children[name], log, offset, sign, deadline)
 
     def _note(self, **changes: object) -> None:
-        self._run = replace(self._run, **changes)  # type: ignore[arg-type]  # checked when it is read back
-        runs.record(self._run)
+        with self._notes:
+            self._run = replace(self._run, **changes)  # type: ignore[arg-type]  # checked when it is read back
+            runs.record(self._run)
 
     def _reap(self, name: str) -> None:
         child = self._children.pop(name, None)
@@ -264,14 +266,6 @@ def _start(
 def unfenced_warning(run: Run) -> str:
     cores = ", ".join(f"{c:g}" for c in dict.fromkeys(run.settings.node_cpus().values()) if c is not None)
     return f"nodes are not limited to {cores} cores: {run.unfenced_because}"
-
-
-def tail(log: Path) -> str:
-    """The last lines of a log."""
-    try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
-    except OSError:
-        return "(no log)"
 
 
 def _start_watchdog(run: Run) -> subprocess.Popen[bytes]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from barograph.engines.spark.cluster.java import Java, pyspark_home, spark_jars
 from barograph.engines.spark.cluster.node_limit import ENTER
@@ -17,6 +18,10 @@ from barograph.engines.spark.cluster.settings import MASTER_ADDRESS
 from barograph.engines.spark.security.secret import DAEMONS_FILE, make_secret
 
 MASTER = "master"
+RECOVERY = "recovery"  # the folder in which a master keeps what the next one must know
+# A worker or an application that has not answered a new master by then is dropped. All answer within a second, unless
+# they died with the old one; Spark would wait a minute for those and start no executor meanwhile.
+_RECOVERY_S = 5
 _OPENED = ("java.lang", "java.nio", "java.net", "java.util", "java.util.concurrent")
 _JVM = (
     "-XX:TieredStopAtLevel=1",
@@ -51,15 +56,20 @@ class Launch:
 
 def prepare(run: Run) -> None:
     """The folders, the secret, and the one configuration file that master, workers and executors share."""
-    for folder in ("conf", "logs", "work", "local", "tmp"):
+    for folder in ("conf", "logs", "work", "local", "tmp", RECOVERY):
         (run.folder / folder).mkdir(mode=0o700, exist_ok=True)
     make_secret(run.folder)
     (run.folder / "conf" / "log4j2.properties").write_text(_LOGGING)
 
 
 def master_launch(run: Run, java: Java, archive: Sequence[str] = ()) -> Launch:
-    port = run.settings.port or 0
+    # A master that is started again has the address of the one before.
+    port = urlsplit(run.master).port or run.settings.port or 0
     options = [
+        # Without it a new master would not know the application, and would end the executors that workers report.
+        "-Dspark.deploy.recoveryMode=FILESYSTEM",
+        f"-Dspark.deploy.recoveryDirectory={run.folder / RECOVERY}",
+        f"-Dspark.deploy.recoveryTimeout={_RECOVERY_S}",
         "-Dspark.port.maxRetries=0",  # a port in use is an error, not a reason to take the next one
         "-Dspark.master.rest.enabled=false",
     ]

@@ -1,4 +1,4 @@
-"""Keeps the nodes of an embedded cluster alive: a node that dies is started again, with its fence.
+"""Keeps the nodes and the master of an embedded cluster alive: what dies is started again, a node with its fence.
 
 A node that was ordered down (a mark file in the run's folder) stays down until the mark is gone; any process that knows
 the run's record may set it. Executors are not restarted here: Spark's own master does that.
@@ -8,12 +8,15 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from barograph.engines.spark.backoff import doubled_s
-from barograph.engines.spark.cluster.embedded import EmbeddedCluster, StartFailed
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster
+from barograph.engines.spark.cluster.launch import MASTER
 from barograph.engines.spark.cluster.processes import alive
 from barograph.engines.spark.cluster.runs import Run
+from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
@@ -50,55 +53,63 @@ def ordered_down(run: Run, why: str) -> tuple[str, ...]:
 
 
 class NodeKeeper:
-    """Restarts dead nodes until it is closed. Used by the process that owns the cluster.
+    """Restarts dead nodes, and a dead master, until it is closed. Used by the process that owns the cluster.
 
-    problems: nodes that could not be restarted, one sentence each."""
+    problems: what could not be restarted, one sentence each."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._cluster = cluster
         self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._starts: dict[str, tuple[float, int]] = {}  # node -> its last start, and quick deaths in a row before it
+        self._starts: dict[str, tuple[float, int]] = {}  # name -> its last start, and quick deaths in a row before it
         self.problems: list[str] = []
         self._warnings = OnceOnly(log)
-        threading.Thread(target=self._watch, name="node-keeper", daemon=True).start()
+        # The master has a thread of its own: a node that starts waits for it.
+        kept = {"master-keeper": (MASTER,), "node-keeper": cluster.settings.node_names()}
+        self._threads = [threading.Thread(target=self._watch, args=(k,), name=n, daemon=True) for n, k in kept.items()]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
         """Start nothing more. A start under way is waited for, so that none of its processes is left behind."""
         self._stopped.set()
-        with self._lock:
-            pass
+        for thread in self._threads:
+            thread.join()
 
-    def _watch(self) -> None:
+    def _watch(self, names: Collection[str]) -> None:
         while not self._stopped.wait(_LOOK_S):
-            for node in self._cluster.settings.node_names():
-                with self._lock:
-                    if not self._stopped.is_set() and self._is_to_start(node):
-                        self._start(node)
+            for name in names:
+                if not self._stopped.is_set() and self._is_to_start(name):
+                    self._start(name)
 
-    def _is_to_start(self, node: str) -> bool:
+    def _is_to_start(self, name: str) -> bool:
         run = self._cluster.run
-        leader = run.leaders.get(node)
-        if (leader is not None and alive(leader)) or _mark(run, node).exists():
+        leader = run.leaders.get(name)
+        if (leader is not None and alive(leader)) or _mark(run, name).exists():
             return False
-        last, quick_deaths = self._starts.get(node, _NEVER)
+        last, quick_deaths = self._starts.get(name, _NEVER)
         return time.monotonic() >= last + _wait_s(quick_deaths)
 
-    def _start(self, node: str) -> None:
+    def _start(self, name: str) -> None:
+        last, quick_deaths = self._starts.get(name, _NEVER)
+        quick = time.monotonic() - last < _QUICK_DEATH_S + _wait_s(quick_deaths)
+        self._starts[name] = (time.monotonic(), quick_deaths + 1 if quick else 0)
+        log.info("%s has ended or was fetched: it is started", name)
+        try:
+            if name == MASTER:
+                self._cluster.start_master()
+            else:
+                self._start_node(name)
+            self._warnings.over(name)
+        except (StartFailed, OSError) as error:
+            self.problems.append(f"{name} did not come back: {error}")
+            self._warnings.warn(name, f"{self.problems[-1]}; it is started again later")
+
+    def _start_node(self, node: str) -> None:
         groups = self._cluster.run.groups
         fenced = groups is not None and groups.node(node).is_dir() and groups.limit(node) is not None
-        last, quick_deaths = self._starts.get(node, _NEVER)
-        quick = time.monotonic() - last < _QUICK_DEATH_S + _wait_s(quick_deaths)
-        self._starts[node] = (time.monotonic(), quick_deaths + 1 if quick else 0)
-        log.info("%s has ended or was fetched: it is started", node)
-        try:
-            self._cluster.start_node(node)
-            if fenced:
-                self._cluster.fence([node])
-            self._warnings.over(node)
-        except (StartFailed, OSError) as error:
-            self.problems.append(f"{node} did not come back: {error}")
-            self._warnings.warn(node, f"{self.problems[-1]}; it is started again later")
+        self._cluster.start_node(node)
+        if fenced:
+            self._cluster.fence([node])
 
 
 def _wait_s(quick_deaths: int) -> float:

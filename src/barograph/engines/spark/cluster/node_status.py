@@ -49,11 +49,13 @@ def lift_run(run: Run, nodes: Iterable[str] | None = None) -> None:
             run.groups.lift(name)
 
 
-def executors_of(run: Run, node: str) -> dict[str, Process]:
-    """Executor id -> its process, of every application that has one on the node."""
+def executors_of(run: Run, node: str, application: str = "") -> dict[str, Process]:
+    """Executor id -> its process, of this application, or of every application that has one on the node."""
     found = {}
     for process in marked(run.run_id, node):
-        if executor := option_of(process, "--executor-id"):
+        if (executor := option_of(process, "--executor-id")) and (
+            not application or option_of(process, "--app-id") == application
+        ):
             found[executor] = process
     return found
 

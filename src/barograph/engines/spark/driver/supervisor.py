@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from barograph.config import resolve
 from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.bridge.baselines import require_observer
 from barograph.engines.spark.cluster.node_release import NodeRelease, released_nodes
@@ -20,6 +21,7 @@ from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
+from barograph.engines.spark.driver.hung_executors import HungExecutors
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.upkeep import RegularUpkeep
@@ -60,7 +62,12 @@ class Supervisor:
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
-        self._upkeep = RegularUpkeep(self.engine)
+        self._upkeep = [RegularUpkeep(self.engine)]
+        hung_after_s = resolve(spark=dict(spark.sparkContext.getConf().getAll()))["executor.hung-after"]
+        if hung_after_s is not None and self.engine.can_grow():
+            # A thread of its own: upkeep may wait for the engine's lock, and then it would look as if it came late.
+            watch = HungExecutors(self.engine, run, hung_after_s)
+            self._upkeep.append(RegularUpkeep(watch, what="looking for hung executors"))
 
     def start(
         self,
@@ -165,7 +172,8 @@ class Supervisor:
             self._ending.pop()()
         for query in self.queries:
             query.stop()
-        self._upkeep.close()
+        for upkeep in self._upkeep:
+            upkeep.close()
 
 
 def _observer(body: Any) -> str:

@@ -23,10 +23,10 @@ class KeptUp(Protocol):
 
 
 class RegularUpkeep:
-    """A thread of the supervisor. It ends with ``close``, or with the Spark application."""
+    """A thread of the supervisor. It ends with ``close``, or with the Spark application. what: it does."""
 
-    def __init__(self, engine: KeptUp, every_s: float = EVERY_S) -> None:
-        self._engine, self._every_s = engine, every_s
+    def __init__(self, engine: KeptUp, every_s: float = EVERY_S, what: str = "keeping up limits and orders") -> None:
+        self._engine, self._every_s, self._what = engine, every_s, what
         self._closed = threading.Event()
         self._warnings = OnceOnly(log)
         self._thread = threading.Thread(target=self._run, name="barograph-upkeep", daemon=True)
@@ -45,4 +45,4 @@ class RegularUpkeep:
             except (Py4JError, OSError) as error:
                 if not self._engine.lives():
                     return
-                self._warnings.warn("upkeep", f"limits and orders could not be kept up: {error}; it is tried again")
+                self._warnings.warn("upkeep", f"{self._what} failed: {error}; it is tried again")
