@@ -13,7 +13,8 @@ import barograph
 ROOT = Path(barograph.__file__).parent
 STAGES = {"forecast", "scale", "allot", "place", "limit", "migrate"}
 ALL = {"model", "config", "policy", "control", "priority", "engines", "engines.sim", "engines.spark", "history"}
-ALL |= {"recordings", "logs", "maven", "workloads", "experiments", "report", "testing", "cli"} | STAGES
+ALL |= {"recordings", "logs", "maven", "guardian", "kafka", "workloads", "experiments", "report", "testing", "cli"}
+ALL |= STAGES
 # package -> what it may import besides itself
 MAY_IMPORT: dict[str, set[str]] = {
     "logs": set(),
@@ -23,6 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "data": set(),
     "recordings": {"model"},
     "maven": {"model"},
+    "guardian": {"model", "engines.spark"},
+    "kafka": {"model", "maven", "guardian", "engines.spark"},
     "engines": {"model"},
     "engines.sim": {"model", "config", "engines", "recordings"},
     "engines.spark": {"model", "config", "engines", "logs"},

@@ -13,10 +13,11 @@ import sys
 import time
 from typing import Any
 
+from barograph.config import default
 from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
 
-STALE_S = 3.0  # an executor reports at least once a second; figures older than this are marked
+STALE_S: float = default("guards.stale")  # an executor reports at least once a second; older figures are marked
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

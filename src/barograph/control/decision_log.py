@@ -18,7 +18,7 @@ HOLDS = frozenset(
     {
         ReasonCode.FROZEN, ReasonCode.COOLDOWN, ReasonCode.AFTER_ROLLBACK, ReasonCode.WOULD_RETURN,
         ReasonCode.BUDGET_USED_UP, ReasonCode.FEWER_TOO_EARLY, ReasonCode.SEATS_HELD, ReasonCode.WAITS_FOR_QUIET,
-        ReasonCode.WAITS_FOR_SEATS,
+        ReasonCode.WAITS_FOR_SEATS, ReasonCode.FIGURES_STALE,
     }
 )  # fmt: skip
 EPOCHS = frozenset(code for code in ReasonCode if code.value.startswith("epoch-"))
@@ -26,7 +26,8 @@ NODES = frozenset(
     {ReasonCode.NODE_FETCHED, ReasonCode.SPARE_NODE_FETCHED, ReasonCode.RELEASE_DISABLED, ReasonCode.NODE_RELEASED}
 )
 # Whatever else a cycle does, these matter.
-ALWAYS = EPOCHS | NODES | {ReasonCode.ROLLED_BACK, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}
+ALWAYS = EPOCHS | NODES
+ALWAYS |= {ReasonCode.ROLLED_BACK, ReasonCode.NOT_JUDGED, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}
 _MOST_NAMED = 3  # moves that a line names; it counts the others
 
 

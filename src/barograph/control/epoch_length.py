@@ -49,14 +49,14 @@ def epoch_length(now: Snapshot, topology: str, recovery: Recovery, present_s: fl
     """The longest epoch, within bounds, that meets the recovery target; the present one if it is near enough."""
     load = load_rows_s(now, topology)
     able = capacity_rows_s(now, topology)
-    backlog = next((t.backlog_rows for t in now.topology_metrics if t.topology == topology and t.backlog_known), 0.0)
+    backlog = next((t.backlog_rows for t in now.topology_metrics if t.topology == topology and t.backlog_known), None)
     numbers = {"recovery_s": recovery.recovery_s, "down_s": recovery.down_s}
     if load is None or load <= 0 or able is None:
         kept = min(recovery.most_s, max(recovery.least_s, present_s or recovery.most_s))
         why = "no load is measured, so a failure would replay nothing"
         return EpochLength(kept, Reason(topology, ReasonCode.EPOCH_NO_LOAD, why, {**numbers, "epoch_s": kept}))
     spare = able - load
-    longest_s = ((recovery.recovery_s - recovery.down_s) * spare - load * recovery.down_s - backlog) / load
+    longest_s = ((recovery.recovery_s - recovery.down_s) * spare - load * recovery.down_s - (backlog or 0.0)) / load
     seconds = min(recovery.most_s, max(recovery.least_s, longest_s))
     if longest_s < recovery.least_s:
         code, why = ReasonCode.EPOCH_SHORTEST, "even the shortest epoch misses the recovery target"
@@ -67,7 +67,9 @@ def epoch_length(now: Snapshot, topology: str, recovery: Recovery, present_s: fl
     # A present length that is too long is not kept: missing the target is worse than a change.
     if present_s is not None and seconds * (1 - recovery.near) <= present_s <= seconds:
         seconds, code, why = present_s, ReasonCode.EPOCH_KEPT, "the present length is near enough"
-    numbers |= {"load_rows_s": load, "capacity_rows_s": able, "backlog_rows": backlog, "longest_s": longest_s}
+    numbers |= {"load_rows_s": load, "capacity_rows_s": able, "longest_s": longest_s}
+    if backlog is not None:  # of a source that does not tell what is due it is unknown, which is not 0
+        numbers["backlog_rows"] = backlog
     return EpochLength(seconds, Reason(topology, code, why, {**numbers, "epoch_s": seconds}))
 
 

@@ -55,7 +55,9 @@ def _urgent(plan: Plan, now: Snapshot, topology: str) -> str | None:
     if homeless(now, topology):
         return "an instance has no seat"
     distress = distress_s(now, topology)
-    if distress is None or distress > CALM_S:
+    if distress is None:
+        return "it is unknown how long rows wait"
+    if distress > CALM_S:
         return "rows wait too long already"
     of = now.topology(topology)
     if any(r.topology == topology and r.parallelism > of.operator(r.operator).parallelism for r in plan.rescales):

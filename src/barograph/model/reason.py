@@ -90,11 +90,13 @@ class ReasonCode(StrEnum):
     FROZEN = "frozen"  # the controller is frozen
     COOLDOWN = "cooldown"  # the topology was changed a moment ago
     ROLLED_BACK = "rolled-back"  # the last change of the topology did not help, so it is undone
+    NOT_JUDGED = "not-judged"  # the backlog is unknown, so it cannot be said whether the last change helped
     AFTER_ROLLBACK = "after-rollback"  # the last change was rolled back, and the load is still the same
     WOULD_RETURN = "would-return"  # an instance would go back to where it came from a moment ago
     BUDGET_USED_UP = "budget-used-up"  # this hour's budget of cuts, moves or rescales is used up
     FEWER_TOO_EARLY = "fewer-too-early"  # fewer instances have been enough for too few cycles
     SEATS_HELD = "seats-held"  # it needs seats of a topology whose own change is held back
+    FIGURES_STALE = "figures-stale"  # its workers have not reported for too long, so it is left as it is
     WAITS_FOR_QUIET = "waits-for-quiet"  # the cut is not urgent and waits for a lower load
 
     # The length of epochs.

@@ -222,6 +222,18 @@ def test_an_act_that_did_not_help_is_undone(case: str) -> None:
     assert refusals(found, now) == ()
 
 
+def test_an_act_of_unknown_backlog_is_said_not_to_be_judged() -> None:
+    done, acts = tried(2.0)
+    now = world(120.0, placement=AFTER, wait_s=9.0)
+    blind = replace(now, topology_metrics=(TopologyMetrics("t", backlog_known=False),))
+    found = guard(replace(FREE, probation_s=20.0), acts, [done], cycle(blind, Plan())).plan
+    assert not found.placement.slots
+    assert [(r.about, r.code) for r in found.reasons] == [("t", ReasonCode.NOT_JUDGED)]
+    later = cycle(replace(blind, at_s=122.0), Plan())
+    again = guard(replace(FREE, probation_s=20.0), acts, [cycle(blind, Plan())], later)
+    assert again.plan.reasons == (), "it is said once"
+
+
 def test_an_act_is_judged_once_and_a_rollback_never() -> None:
     done, acts = tried()
     guards = replace(FREE, probation_s=20.0)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from barograph.config import default
 from barograph.control.guards.acts import HOUR_S, Act, changed, load_rows_s, moves_of
-from barograph.control.guards.rollback import SAME_LOAD, due, undo, verdict
+from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
 from barograph.control.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
 from barograph.model import Cycle, Placement, Plan, Reason, ReasonCode, Rescale, Snapshot
-from barograph.model.checks import require_number, require_whole
+from barograph.model.checks import require_number, require_positive, require_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Guards:
     at once. return_s: for how long an instance does not go back to where it came from.
     probation_s: how long after a change it is judged, and undone if it did not help. penance_s: for how long the
     topology is then left as it is, unless its load changes.
+    stale_s: a topology is left as it is while figures of it are older than this (``stale``); None: never.
     frozen: nothing is changed at all.
     """
 
@@ -37,6 +38,7 @@ class Guards:
     return_s: float = default("guards.return")
     probation_s: float = default("guards.probation")
     penance_s: float = default("guards.penance")
+    stale_s: float | None = default("guards.stale")
     frozen: bool = default("guards.frozen")
 
     def __post_init__(self) -> None:
@@ -46,6 +48,8 @@ class Guards:
             if getattr(self, name) is not None:
                 require_whole(f"guards: {name}", getattr(self, name))
         require_whole("guards: settle_cycles", self.settle_cycles, 1)
+        if self.stale_s is not None:
+            require_positive("guards: stale_s", self.stale_s)
 
 
 def guard(guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle) -> Cycle:
@@ -59,7 +63,7 @@ def guard(guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: 
         frozen = Reason("everything", ReasonCode.FROZEN, why, _size(plan, now))
         return replace(cycle, plan=Plan(mode=plan.mode, version=plan.version, reasons=(*plan.reasons, frozen)))
     acts = [a for a in acts if now.at_s - HOUR_S < a.at_s < now.at_s]
-    plan, undone = _with_rollbacks(guards, acts, history, cycle)
+    plan, undone, notes = _with_rollbacks(guards, acts, history, cycle)
     plan, settling = _settled(guards, history, plan, now, undone)
     wanted = plan
     order = _order(wanted, now, set(undone))
@@ -72,17 +76,20 @@ def guard(guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: 
     if held or settling or undone:
         plan, held = made_valid(plan, now, held, order, build)
     done = [reason for name, reason in undone.items() if name not in held]
-    reasons = (*plan.reasons, *done, *settling, *held.values())
+    reasons = (*plan.reasons, *done, *notes, *settling, *held.values())
     return replace(cycle, plan=replace(plan, reasons=reasons))
 
 
 def _with_rollbacks(
     guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle
-) -> tuple[Plan, dict[str, Reason]]:
-    """Undoing an act replaces what the policy would now do to the topology."""
+) -> tuple[Plan, dict[str, Reason], list[Reason]]:
+    """Undoing an act replaces what the policy would now do to the topology. The list: acts that cannot be judged."""
     now, plan = cycle.snapshot, cycle.plan
     undone: dict[str, Reason] = {}
-    for act in due(acts, history, now, guards.probation_s):
+    notes: list[Reason] = []
+    for act in due(acts, history, cycle, guards.probation_s):
+        if (note := unjudged(act, now)) is not None:
+            notes.append(note)
         reason = verdict(act, now)
         back = None if reason is None else undo(act, now, plan.mode)
         if reason is None or back is None:
@@ -96,7 +103,7 @@ def _with_rollbacks(
             cuts=(*rest.cuts, *back.cuts),
         )
         plan = with_fitting_cpu(plan, merged, now)
-    return plan, undone
+    return plan, undone, notes
 
 
 def _settled(

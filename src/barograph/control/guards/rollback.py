@@ -7,7 +7,7 @@ beyond what it was. If the load has grown meanwhile, the act cannot be judged an
 
 from collections.abc import Sequence
 
-from barograph.control.guards.acts import Act, distress_s, load_rows_s
+from barograph.control.guards.acts import Act, distress_s, figures_stale, load_rows_s
 from barograph.engines.check import refusals
 from barograph.model import Cycle, Instance, MigrationMode, Placement, Plan, Reason, ReasonCode, Rescale, Slot, Snapshot
 
@@ -16,18 +16,26 @@ HARM = 1.5  # growth of distress by a smaller factor is noise
 SAME_LOAD = 0.10  # loads that differ by less than this part count as the same
 
 
-def due(acts: Sequence[Act], history: Sequence[Cycle], now: Snapshot, probation_s: float) -> tuple[Act, ...]:
-    """Acts whose probation has just ended: the last of each topology, unless it is a rollback itself."""
+def due(acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle, probation_s: float) -> tuple[Act, ...]:
+    """Acts whose probation has just ended: the last of each topology, unless it is a rollback itself. While figures of
+    the topology are too old, the act waits for its judgement."""
+    now = cycle.snapshot
     last = {act.topology: act for act in acts if act.at_s < now.at_s}
-    looked_s = history[-1].snapshot.at_s if history else -1.0
     return tuple(
         act
         for act in last.values()
         if not act.rollback
         and act.at_s + probation_s <= now.at_s
-        and not act.at_s + probation_s <= looked_s <= now.at_s
+        and not act.at_s + probation_s <= _looked_s(history, act.topology) <= now.at_s
+        and not figures_stale(cycle.plan, act.topology)
         and any(t.name == act.topology for t in now.topologies)
     )
+
+
+def _looked_s(history: Sequence[Cycle], topology: str) -> float:
+    """When its figures were last known; -1: never."""
+    known = (c.snapshot.at_s for c in reversed(history) if not figures_stale(c.plan, topology))
+    return next(known, -1.0)
 
 
 def verdict(act: Act, now: Snapshot) -> Reason | None:
@@ -43,6 +51,16 @@ def verdict(act: Act, now: Snapshot) -> Reason | None:
         return None
     numbers = {"before_s": act.distress_s, "after_s": after, "load_rows_s": load, "tried_s": now.at_s - act.at_s}
     return Reason(act.topology, ReasonCode.ROLLED_BACK, "rolled back: the last change did not help", numbers)
+
+
+def unjudged(act: Act, now: Snapshot) -> Reason | None:
+    """That the act cannot be judged although nothing else is in the way: its source does not tell what is due, and no
+    row has a time of its own. None where it can be judged, or where other figures are missing too."""
+    found = next((t for t in now.topology_metrics if t.topology == act.topology), None)
+    if found is None or found.backlog_known or found.latency_due is not None or act.load_rows_s is None:
+        return None
+    why = "not judged: the backlog of its source is unknown, so a change that does not help is not rolled back"
+    return Reason(act.topology, ReasonCode.NOT_JUDGED, why, {"tried_s": now.at_s - act.at_s})
 
 
 def undo(act: Act, now: Snapshot, mode: MigrationMode) -> Plan | None:

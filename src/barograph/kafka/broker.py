@@ -1,0 +1,157 @@
+"""A Kafka broker on this machine: one node that is its own controller (KRaft), for tests and demonstrations.
+
+It keeps its data in a temporary folder, can be killed and started again with that data, and ends with the process that
+started it, whatever happens to that process. It is not for production: one replica, no authentication, loopback only.
+"""
+
+import re
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from barograph.engines.spark.cluster.java import find_java
+from barograph.engines.spark.cluster.start_signs import StartFailed, tail
+from barograph.guardian import Guarded, guarded
+from barograph.kafka.fetched import broker_jars
+from barograph.model.checks import require
+
+START_TIMEOUT_S = 120.0
+_POLL_S = 0.02
+_UP = re.compile(rb"Kafka Server started")
+_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xms64m", "-Xmx256m")
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
+logger.server.name = kafka.server.KafkaRaftServer
+logger.server.level = info
+"""
+
+
+class Broker:
+    """Made by ``start_broker``. address: host and port, as ``kafka.bootstrap.servers`` takes it; it stays the same."""
+
+    def __init__(self, home: Guarded, host: str, partitions: int) -> None:
+        ports = _free_ports(host, 2)
+        self.address = f"{host}:{ports[0]}"
+        self._home = home
+        self._child: subprocess.Popen[bytes] | None = None
+        folder = home.folder
+        (folder / "logging.properties").write_text(_LOGGING)
+        (folder / "server.properties").write_text(_properties(folder, host, ports, partitions))
+        java = find_java()
+        self._java = (
+            str(java.command), *_JVM, f"-Dlog4j2.configurationFile={folder / 'logging.properties'}",
+            "-cp", ":".join(map(str, broker_jars())),
+        )  # fmt: skip
+        # A cluster id is 16 bytes in this alphabet; the first is 0: a text that begins with - would be an option.
+        self._cluster = urlsafe_b64encode(bytes(1) + secrets.token_bytes(15)).decode().rstrip("=")
+
+    @property
+    def log(self) -> Path:
+        return self._home.folder / "broker.log"
+
+    @property
+    def pid(self) -> int | None:
+        """Of its process; None while it is down."""
+        return None if self._child is None else self._child.pid
+
+    def format(self) -> None:
+        """Prepare the data folder, once."""
+        settings = str(self._home.folder / "server.properties")
+        done = self._run(["kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", settings])
+        if done.wait(START_TIMEOUT_S) != 0:
+            raise StartFailed(f"the broker's data folder could not be prepared:\n{tail(self.log)}")
+
+    def start(self) -> None:
+        """Start it with the data it has. Returns when it serves."""
+        require(self._child is None, f"the broker at {self.address} is up already")
+        offset = self.log.stat().st_size
+        self._child = self._run(["kafka.Kafka", str(self._home.folder / "server.properties")])
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            ended = self._child.poll() is not None  # before the log is read, so that its last lines are not missed
+            with self.log.open("rb") as log:
+                log.seek(offset)
+                if _UP.search(log.read()):
+                    return
+            if ended or time.monotonic() > deadline:
+                self.kill()
+                raise StartFailed(f"the broker did not start:\n{tail(self.log)}")
+            time.sleep(_POLL_S)
+
+    def kill(self) -> None:
+        """SIGKILL. What was acknowledged is there when it is started again, as long as the machine stays up."""
+        if self._child is not None:
+            self._child.send_signal(signal.SIGKILL)
+            self._child.wait()
+            self._child = None
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [*self._java, *arguments], env={"PATH": "/usr/bin:/bin", **self._home.mark},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._home.folder, start_new_session=True,
+            )  # fmt: skip
+
+
+@contextmanager
+def start_broker(host: str = "127.0.0.1", partitions: int = 2) -> Iterator[Broker]:
+    """A broker that serves until the block ends. partitions: of topics, which are created when they are first used.
+
+    FetchFailed where its jars cannot be had, StartFailed where it does not start.
+    """
+    with guarded("kafka") as home:
+        broker = Broker(home, host, partitions)
+        broker.format()
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.kill()
+
+
+def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{host}:{ports[1]}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "BROKER",
+        "listeners": f"BROKER://{host}:{ports[0]},CONTROLLER://{host}:{ports[1]}",
+        "log.dirs": folder / "data",
+        "num.partitions": partitions,
+        "offsets.topic.num.partitions": 1,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "share.coordinator.state.topic.replication.factor": 1,
+        "share.coordinator.state.topic.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        # Without this a broker that was killed waits until its own earlier session has timed out (9 s).
+        "broker.session.timeout.ms": 3000,
+        "broker.heartbeat.interval.ms": 1000,
+    }
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def _free_ports(host: str, count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind((host, 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

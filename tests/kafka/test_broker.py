@@ -1,0 +1,73 @@
+"""A real broker, fetched once; without a repository and without a cached copy these tests are skipped."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from barograph.kafka import broker_jars, connector_jars, start_broker
+from barograph.kafka.broker import Broker
+from barograph.maven import FetchFailed
+from barograph.model import BadInput
+
+PROGRAM = Path(__file__).with_name("counting_a_topic.py")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def jars() -> None:
+    try:
+        broker_jars()
+        connector_jars()
+    except FetchFailed as error:
+        pytest.skip(f"Kafka cannot be fetched: {error}")
+
+
+def serves(broker: Broker) -> bool:
+    host, port = broker.address.split(":")
+    try:
+        with socket.create_connection((host, int(port)), 5.0):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.limit(240)  # it starts Java three times; 9 s on an idle machine
+def test_a_broker_starts_is_killed_starts_again_and_leaves_nothing() -> None:
+    with start_broker() as broker:
+        assert serves(broker)
+        with pytest.raises(BadInput, match="is up already"):
+            broker.start()
+        first = broker.pid
+        assert first is not None
+        broker.kill()
+        assert broker.pid is None
+        assert not serves(broker)
+        broker.start()
+        assert serves(broker), "at the same address"
+        folder, last = broker.log.parent, broker.pid
+        assert last is not None
+        assert last != first
+    assert not folder.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(last, signal.SIG_DFL)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_query_outlives_a_broker_that_is_away_and_its_backlog_is_unknown(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, timeout=380, check=False
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["active"]
+    assert found["counts"] == found["expected"], "every row once"
+    assert any("org.apache.kafka.common.errors.TimeoutException" in cause for cause in found["deaths"])
+    assert all(cause.startswith("something it needs is not available") for cause in found["deaths"])
+    assert found["backlog"] == [None], "not 0: the source does not tell what is due"
+    assert "backlog -," in found["table"]
