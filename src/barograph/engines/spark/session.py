@@ -68,6 +68,7 @@ def quiet_local(name: str, log: Path) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": logging,
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.authenticate": "true",  # in local mode Spark makes the secret itself
         "spark.sql.shuffle.partitions": "2",
     }
     _start_jvm({"spark.app.name": name, "spark.master": "local[*]", **chosen}, log)

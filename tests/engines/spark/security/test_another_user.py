@@ -19,6 +19,7 @@ import pytest
 
 from barograph.engines.spark.cluster.node_status import option_of
 from barograph.engines.spark.cluster.processes import marked
+from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.security.ports import listening
 from barograph.engines.spark.security.secret import DAEMONS_FILE, SECRET_FILE, read_secret
 from barograph.testing.local_cluster import LocalCluster, RunningQuery
@@ -26,6 +27,15 @@ from barograph.testing.local_cluster import LocalCluster, RunningQuery
 pytestmark = pytest.mark.spark
 ATTACKS = Path(__file__).with_name("attacks.py")
 EPOCHS = 4
+
+
+@pytest.fixture(autouse=True)
+def clusters_folder(shared_stage: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shared cluster was started with another state folder than a single test has."""
+    options = shared_stage.spark.sparkContext.getConf().get("spark.executor.extraJavaOptions") or ""
+    found = re.search(r"-Djava\.io\.tmpdir=(\S+)/runs/[^/]+/tmp", options)
+    assert found
+    monkeypatch.setenv(STATE_VARIABLE, found[1])
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +79,13 @@ def attacker() -> Iterator[Attacker]:
         made.kill()
 
 
+def java(stage: LocalCluster) -> Any:
+    """The classes of the driver's JVM."""
+    return stage.spark._jvm
+
+
 def driver_pids(stage: LocalCluster) -> tuple[int, ...]:
-    return os.getpid(), int(stage.spark._jvm.java.lang.ProcessHandle.current().pid())
+    return os.getpid(), int(java(stage).java.lang.ProcessHandle.current().pid())
 
 
 def every_pid(stage: LocalCluster) -> tuple[int, ...]:
@@ -106,7 +121,7 @@ def attack_new(stage: LocalCluster, stranger: Attacker, tried: set[tuple[str, in
 
 def knock(stage: LocalCluster, where: str, endpoint: str, secret: str) -> str:
     host, port = where.rsplit(":", 1)
-    return str(stage.spark._jvm.org.apache.spark.barograph.testing.Stranger.knock(host, int(port), endpoint, secret))
+    return str(java(stage).org.apache.spark.barograph.testing.Stranger.knock(host, int(port), endpoint, secret))
 
 
 def test_only_the_secret_opens_master_and_driver(shared_stage: LocalCluster) -> None:
