@@ -59,7 +59,9 @@ def prepare(run: Run) -> None:
     for folder in ("conf", "logs", "work", "local", "tmp", RECOVERY):
         (run.folder / folder).mkdir(mode=0o700, exist_ok=True)
     make_secret(run.folder)
-    (run.folder / "conf" / "log4j2.properties").write_text(_LOGGING)
+    logging = run.folder / "conf" / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    logging.chmod(0o600)
 
 
 def master_launch(run: Run, java: Java, archive: Sequence[str] = ()) -> Launch:
