@@ -84,8 +84,8 @@ def try_port(address: str, port: int) -> dict[str, object]:
 def try_page(address: str, port: int, token: str) -> list[str]:
     """The status of each page of a web server."""
     found = []
-    for line in ("GET / ", "GET /json/ ", "GET /metrics/json/ ", "GET /environment/ ", "GET /log/ ", "GET /logPage/?x=1 ",
-                 "POST /app/kill/?id=app-0&terminate=true ", "GET /static/webui.css "):  # fmt: skip
+    for line in ("GET / ", "GET /json/ ", "GET /metrics/json/ ", "GET /environment/ ", "GET /log/ ",
+                 "GET /logPage/?x=1 ", "POST /app/kill/?id=app-0&terminate=true ", "GET /static/webui.css "):  # fmt: skip
         header = f"Authorization: Bearer {token}\r\n" if token else ""
         words = f"{line}HTTP/1.1\r\nHost: {address}\r\n{header}Connection: close\r\n\r\n"
         with contextlib.suppress(OSError):
