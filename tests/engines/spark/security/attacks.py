@@ -40,7 +40,11 @@ GARBAGE = (
     struct.pack(">QBI", (1 << 31) - 1, ONE_WAY, (1 << 31) - 14) + b"x" * 100_000,
     b"\xff" * 64,
 )
-# A call of Py4J, and the submission of an application to a master's REST port.
+PAGES = (
+    "GET / ", "GET /json/ ", "GET /metrics/json/ ", "GET /environment/ ", "GET /log/ ", "GET /logPage/?x=1 ",
+    "POST /app/kill/?id=app-0&terminate=true ", "GET /static/webui.css ",
+)  # fmt: skip
+# A call of Py4J.
 JAVA_CALL = b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n"
 
 
@@ -84,8 +88,7 @@ def try_port(address: str, port: int) -> dict[str, object]:
 def try_page(address: str, port: int, token: str) -> list[str]:
     """The status of each page of a web server."""
     found = []
-    for line in ("GET / ", "GET /json/ ", "GET /metrics/json/ ", "GET /environment/ ", "GET /log/ ",
-                 "GET /logPage/?x=1 ", "POST /app/kill/?id=app-0&terminate=true ", "GET /static/webui.css "):  # fmt: skip
+    for line in PAGES:
         header = f"Authorization: Bearer {token}\r\n" if token else ""
         words = f"{line}HTTP/1.1\r\nHost: {address}\r\n{header}Connection: close\r\n\r\n"
         with contextlib.suppress(OSError):
