@@ -6,8 +6,9 @@ import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
-import org.apache.spark.barograph.messages.{Malformed, Messages}
+import org.apache.spark.barograph.messages.{Malformed, Messages, Wire}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
+import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.Totals
 import org.apache.spark.scheduler.{
   SparkListener, SparkListenerEvent, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
@@ -20,10 +21,10 @@ class DriverHands extends DriverPlugin {
     Totals.reset()
     Mailboxes.reset()
     Leases.watch(() => SparkInternals.activeCheckpoints)
+    ShuffleKey.renew()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
-        Ledger.executorAdded(
-          ExecutorSeats(e.executorId, e.executorInfo.executorHost, e.executorInfo.totalCores, e.time))
+        Ledger.executorAdded(DriverHands.seatsOf(e, SparkInternals.tasksAtOnce(context.getConf, _)))
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
         Ledger.executorRemoved(e.executorId)
         Mailboxes.forget(e.executorId)
@@ -41,6 +42,7 @@ class DriverHands extends DriverPlugin {
   override def shutdown(): Unit = Leases.end()
 
   /** The answer is the present orders, or null if the executor has them or its message was dropped. */
+  /** The answer is the key or the present orders, or null if the executor has them or its message was dropped. */
   override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull
 
   private def answer(message: AnyRef): Array[Byte] = message match {
@@ -48,11 +50,20 @@ class DriverHands extends DriverPlugin {
       val mailbox = Mailbox.of(reference).getOrElse(throw new Malformed(s"$reference is no mailbox"))
       Mailboxes.remember(Messages.helloIn(hello), mailbox)
       Messages.orders(Ledger.current)
+    case question: Array[Byte] if Wire.kindOf(question) == Wire.AskKey => Messages.key(ShuffleKey.get)
     case bytes: Array[Byte] =>
       val report = Messages.reportIn(bytes)
       Totals.take(report.executor, report.lives, report.process)
       val now = Ledger.current
       if (report.heard < now.version) Messages.orders(now) else null
     case other => throw new Malformed(s"it is a ${other.getClass.getName}")
+  }
+}
+
+object DriverHands {
+  /** tasksAtOnce: how many tasks so many cores run at once. */
+  private[plugin] def seatsOf(e: SparkListenerExecutorAdded, tasksAtOnce: Int => Int): ExecutorSeats = {
+    val cores = e.executorInfo.totalCores
+    ExecutorSeats(e.executorId, e.executorInfo.executorHost, tasksAtOnce(cores), e.time, cores)
   }
 }
