@@ -59,7 +59,8 @@ package org.apache.spark.barograph.internals {
 
   import java.util.concurrent.Semaphore
 
-  import org.apache.spark.SparkContext
+  import org.apache.spark.{SparkContext, SparkEnv}
+  import org.apache.spark.barograph.plugin.Peer
   import org.apache.spark.scheduler.{ExecutorProcessLost, TaskSchedulerImpl}
   import org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages.RemoveExecutor
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
@@ -78,6 +79,13 @@ package org.apache.spark.barograph.internals {
     def context(session: SparkSession): SparkContext = session.sparkContext
 
     def activeQueries(session: SparkSession): Seq[StreamExecution] = SqlInternals.activeQueries(session)
+
+    /** In an executor: the others, except those on its own host, and where they take connections. */
+    def peers(): Seq[Peer] = {
+      val blocks = SparkEnv.get.blockManager
+      val own = blocks.blockManagerId
+      blocks.master.getPeers(own).filter(_.host != own.host).map(p => Peer(p.executorId, p.host, p.port))
+    }
 
     /** Executors that can get tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =

@@ -28,6 +28,8 @@ _BESIDE = ("closed before termination", "Connection reset", "Broken pipe", "Fail
 _BUGS = (
     "AnalysisException", "ParseException", "STREAMING_REAL_TIME_MODE", "UNRESOLVED_COLUMN", "IllegalArgumentException",
 )  # fmt: skip
+# Of a run that was ended because two of its executors lost their connection; see driver/partitions.py.
+CUT_OFF = "do not reach each other"
 _SHORT = 300
 
 
@@ -78,6 +80,8 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
     said = _first_words(text)
     if lost:
         return Death(at_s, Cause.LOST, f"lost {', '.join(lost)}", epoch, "")
+    if CUT_OFF in said:
+        return Death(at_s, Cause.LOST, said, epoch, "")
     if _NO_SEATS in text:
         return _without_seats(text, at_s, epoch)
     if any(sign in text for sign in _LOST):
