@@ -39,13 +39,15 @@ def settings_of_environment() -> LogSettings:
 
 
 def without_log_options(words: Sequence[str]) -> list[str]:
-    """The words of a command line without --log-level and --log-format, wherever they are.
+    """The words of a command line without --log-level and --log-format, wherever they are before --.
 
     What they choose is put into the environment, where this process and its children find it. Raises ValueError.
     """
     found: list[str] = []
     rest = iter(words)
     for word in rest:
+        if word == "--":  # what follows is of another program
+            return [*found, word, *rest]
         name, equals, value = word.partition("=")
         if name not in _VARIABLES:
             found.append(word)

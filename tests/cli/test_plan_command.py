@@ -234,7 +234,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--name", "nowhere"], "has no cluster 'nowhere'; it has largeCluster01, largeCluster03"),
+        (["--name", "nowhere"], "has no cluster 'nowhere'; it has 'largeCluster01', 'largeCluster03"),
         (["--name", "largeCluster03", "--policy", "best"], "there is no policy 'best'"),
         (["--name", "largeCluster03", "--seed", "-1"], "--seed must be a whole number"),
         (["--name", "c", "--cluster", "missing.json"], "missing.json cannot be read"),

@@ -5,10 +5,10 @@ from typing import Any
 from barograph.cli.status import table
 
 
-def status(age_s: float | None) -> dict[str, Any]:
+def status(age_s: float | None, deaths: int = 0) -> dict[str, Any]:
     node = {
         "name": "node-1", "released": False, "executors": ["0"], "seats": 4, "cpu_pct": 100.0, "cpu_used_pct": 12.0,
-        "age_s": age_s,
+        "age_s": age_s, "deaths_in_a_row": deaths, "held_back_s": 20.0 * deaths if deaths else None,
     }  # fmt: skip
     topology = {
         "name": "t", "doing": "running", "epoch": 3, "in_rows_s": 10.0, "out_rows_s": 9.0, "backlog_rows": 0.0,
@@ -27,3 +27,8 @@ def test_old_figures_are_marked_with_their_age() -> None:
     _, topology, node = table(status(7.4)).splitlines()
     assert topology.endswith("STALE: 7 s old")
     assert node.endswith("cpu 12 of 100 %  STALE: 7 s old")
+
+
+def test_a_node_that_instances_avoid_is_marked() -> None:
+    assert table(status(0.2, 3)).splitlines()[-1].endswith("HELD BACK: 3 deaths in a row, 60 s left")
+    assert "HELD BACK" not in table(status(0.2))

@@ -26,6 +26,13 @@ def test_each_oddity_has_its_note(oddity: str, file: Path) -> None:
     assert NOTES[oddity].format(file=file) in read(file, "c").notes
 
 
+def test_a_refusal_is_one_sentence_whatever_clusters_are_called(tmp_path: Path) -> None:
+    path = tmp_path / "clusters.json"
+    path.write_text(json.dumps({"clusters": {"\n0": odd_cluster()["clusters"]["c"]}}), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"has no cluster 'c'; it has '\\n0'"):
+        read(path, "c")
+
+
 def test_there_are_no_other_notes(file: Path) -> None:
     assert sorted(read(file, "c").notes) == sorted(note.format(file=file) for note in NOTES.values())
 

@@ -1,4 +1,4 @@
-"""How long ago a topology's parallelism changed, in seconds and in cycles."""
+"""How long ago a topology's parallelism changed."""
 
 from dataclasses import replace
 from math import inf
@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from barograph.model import Cycle, Operator, Outcome, Plan, Refusal, RefusalCode, Rescale, Snapshot
-from barograph.scale.rest import SinceChange, since_change
+from barograph.scale.rest import since_change_s
 from tests.cycles import chain, remembered, seen, work
 
 ORDER = Plan(rescales=(Rescale("t", "s", 2),))
@@ -20,43 +20,41 @@ def ordered(at_s: float, outcome: Outcome | None = None, degree: int = 1) -> Cyc
     return replace(remembered(at(at_s, degree), plan=ORDER), outcome=outcome)
 
 
-HISTORIES: dict[str, tuple[list[Cycle], SinceChange]] = {
-    "nothing is remembered": ([], SinceChange()),
-    "nothing changed": ([remembered(at(10)), remembered(at(20))], SinceChange()),
-    "an order whose outcome is not known": ([ordered(10), remembered(at(20))], SinceChange(20, 2)),
+HISTORIES: dict[str, tuple[list[Cycle], float]] = {
+    "nothing is remembered": ([], inf),
+    "nothing changed": ([remembered(at(10)), remembered(at(20))], inf),
+    "an order whose outcome is not known": ([ordered(10), remembered(at(20))], 20),
     "an order that took its time": (
         [ordered(10, Outcome(done=("scale",), order_to_commit_s=7.5)), remembered(at(20))],
-        SinceChange(12.5, 2),
+        12.5,
     ),
     "an order that was refused": (
         [ordered(10, Outcome(refused=(Refusal("t", RefusalCode.STALE, "no"),)))],
-        SinceChange(),
+        inf,
     ),
-    "by hand": ([remembered(at(10, degree=3)), remembered(at(20))], SinceChange(10, 2)),
-    "by hand, seen only now": ([remembered(at(10, degree=3)), remembered(at(20, degree=3))], SinceChange(0, 1)),
+    "by hand": ([remembered(at(10, degree=3)), remembered(at(20))], 10),
+    "by hand, seen only now": ([remembered(at(10, degree=3)), remembered(at(20, degree=3))], 0),
     "an order that held later": (
         [ordered(0, Outcome(done=("scale",)), degree=3), remembered(at(10, degree=3)), remembered(at(20))],
-        SinceChange(10, 2),
+        10,
     ),
     "an order for another topology": (
         [remembered(at(10), plan=Plan(rescales=(Rescale("u", "s", 2),))), remembered(at(20))],
-        SinceChange(),
+        inf,
     ),
-    "a cycle in which it was not there": ([remembered(at(10, degree=3, name="u"))], SinceChange()),
+    "a cycle in which it was not there": ([remembered(at(10, degree=3, name="u"))], inf),
 }
 
 
 @pytest.mark.parametrize("case", HISTORIES)
 def test_since_change(case: str) -> None:
     history, expected = HISTORIES[case]
-    assert since_change(history, at(30), "t") == expected
+    assert since_change_s(history, at(30), "t") == expected
 
 
 def test_changes_longer_ago_than_asked_are_not_searched() -> None:
     history = [ordered(0), *(remembered(at(10.0 * k)) for k in range(1, 10))]
     now = at(100)
-    assert since_change(history, now, "t") == SinceChange(100, 10)
-    assert since_change(history, now, "t", seconds=90) == SinceChange(100, 10)
-    assert since_change(history, now, "t", seconds=60).seconds == inf
-    assert since_change(history, now, "t", cycles=10) == SinceChange(100, 10)
-    assert since_change(history, now, "t", cycles=9).cycles == inf
+    assert since_change_s(history, now, "t") == 100
+    assert since_change_s(history, now, "t", 90) == 100
+    assert since_change_s(history, now, "t", 60) == inf

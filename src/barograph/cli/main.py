@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "run": "run a workload on Spark under a load and check its result exactly",
     "status": "show what runs: topologies, instances by node, rates, latency, backlog",
     "config": "show or check the options in force, and print the reference of all options",
+    "keep": "start a program, such as a driver, again whenever it dies",
     "conf": "print the settings that load Barograph into any Spark application",
     "doctor": "check whether this machine has what Barograph needs",
     "cluster": "start, show and stop a small Spark cluster on this machine",
@@ -139,7 +140,7 @@ def _with_negative_lists(words: Sequence[str]) -> list[str]:
     """``--desired -4,4`` as ``--desired=-4,4``: argparse would take -4,4 for an option and give an unclear error."""
     found: list[str] = []
     for word in words:
-        if found and re.fullmatch(r"--[a-z-]+", found[-1]) and re.match(r"-[0-9]", word):
+        if "--" not in found and found and re.fullmatch(r"--[a-z-]+", found[-1]) and re.match(r"-[0-9]", word):
             found[-1] += f"={word}"
         else:
             found.append(word)

@@ -13,10 +13,11 @@ import sys
 import time
 from typing import Any
 
+from barograph.config import default
 from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
 
-STALE_S = 3.0  # an executor reports at least once a second; figures older than this are marked
+STALE_S: float = default("guards.stale")  # an executor reports at least once a second; older figures are marked
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -74,13 +75,19 @@ def table(status: dict[str, Any]) -> str:
             )
             alive = "" if node["executors"] else "  NO EXECUTOR"
             line = f"    {node['name']:<10} {' '.join(t['by_node'].get(node['name'], [])) or '-'}{used}{alive}"
-            lines.append(line + _stale(node["age_s"]))
+            lines.append(line + _stale(node["age_s"]) + _held_back(node))
         lines += [
             f"    died in epoch {r['epoch']}: {r['cause']}; down for {r['down_s']:.2f} s, "
             f"{r['rows_replayed']:,} rows read again"
             for r in t["restarts"]
         ]
     return "\n".join(lines)
+
+
+def _held_back(node: dict[str, Any]) -> str:
+    """Instances stay away for a while from a node whose executors die again and again."""
+    left_s = node["held_back_s"]
+    return "" if left_s is None else f"  HELD BACK: {node['deaths_in_a_row']} deaths in a row, {left_s:.0f} s left"
 
 
 def _stale(age_s: float | None) -> str:

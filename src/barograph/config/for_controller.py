@@ -81,6 +81,10 @@ GUARDS = (
         meaning="cycles in a row in which an operator must need fewer instances before it gets fewer",
     ),
     Option(
+        name="guards.stale", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=3.0, above=0, off="never",
+        meaning="age of an instance's figures above which its topology is left as it is",
+    ),
+    Option(
         name="guards.return", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=60.0, least=0,
         meaning="time after a move in which an instance does not move back",
     ),

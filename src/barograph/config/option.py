@@ -21,16 +21,19 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an option changes: a run of a workload, the cluster, the controller, or a query and its restarts."""
+    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, or how a
+    program is kept."""
 
     RUN = "run"
     CLUSTER = "cluster"
     CONTROLLER = "controller"
     QUERY = "query"
+    PROGRAM = "program"
 
 
 UP = "cluster up"
 RUN = "run"
+KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

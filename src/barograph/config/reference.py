@@ -16,6 +16,7 @@ _GROUPS = {
     "latency": "Latency: where the plug-in reads times",
     "restart": "Restarts of a query",
     "executor": "Executors that hang",
+    "keep": "Programs that are kept: `barograph keep`",
 }
 _HEAD = ("| option | default | values | meaning | applies to | flag, key |", "|---|---|---|---|---|---|")
 _OPENING = """\

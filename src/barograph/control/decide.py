@@ -6,7 +6,9 @@ from dataclasses import replace
 from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, ReasonCode, Snapshot
 from barograph.policy.definition import Policy
 
-MEMORY_CYCLES = 120  # cycles of history that a caller keeps: more than any stage looks back
+# How much of the history a caller keeps, the larger of both: more than any stage looks back.
+MEMORY_CYCLES = 120
+MEMORY_S = 150.0
 
 
 def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:

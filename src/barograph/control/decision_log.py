@@ -18,7 +18,7 @@ HOLDS = frozenset(
     {
         ReasonCode.FROZEN, ReasonCode.COOLDOWN, ReasonCode.AFTER_ROLLBACK, ReasonCode.WOULD_RETURN,
         ReasonCode.BUDGET_USED_UP, ReasonCode.FEWER_TOO_EARLY, ReasonCode.SEATS_HELD, ReasonCode.WAITS_FOR_QUIET,
-        ReasonCode.WAITS_FOR_SEATS,
+        ReasonCode.WAITS_FOR_SEATS, ReasonCode.FIGURES_STALE,
     }
 )  # fmt: skip
 EPOCHS = frozenset(code for code in ReasonCode if code.value.startswith("epoch-"))

@@ -13,10 +13,10 @@ from math import ceil
 from pathlib import Path
 
 from barograph.config import default
-from barograph.control.decide import MEMORY_CYCLES, decide, decide_between
+from barograph.control.decide import MEMORY_CYCLES, MEMORY_S, decide, decide_between
 from barograph.control.decision_log import DecisionLog
 from barograph.control.epoch_length import Recovery, epoch_length
-from barograph.control.guards import Act, Guards, acts_of, guard, remember
+from barograph.control.guards import Act, Guards, OldFigures, acts_of, guard, remember
 from barograph.control.guards.acts import HOUR_S
 from barograph.control.node_pool import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from barograph.control.quiet_moments import Quiet, in_quiet_moments
@@ -62,7 +62,7 @@ class Settings:
     @property
     def memory_cycles(self) -> int:
         """How many cycles of history are kept."""
-        return max(MEMORY_CYCLES, int((self.upkeep.release_after_s or 0.0) / self.cycle_s) + 2)
+        return max(MEMORY_CYCLES, int(max(MEMORY_S, self.upkeep.release_after_s or 0.0) / self.cycle_s) + 2)
 
 
 class Loop:
@@ -100,8 +100,9 @@ class Loop:
             return
         last = recent[-1].snapshot.application
         recent = [c for c in recent if c.snapshot.application == last]
-        # A decision between two cycles has no metrics of its own.
-        self.history = [c for c in recent if c.snapshot.metrics.instances]
+        for c in recent:
+            if c.snapshot.metrics.instances:  # a decision between two cycles has no metrics of its own
+                self.history.append(replace(c, snapshot=self._old_figures(self.history, c.snapshot).believed))
         self._decisions.recall(recent)
         for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
             if cycle.snapshot.application == last:
@@ -110,23 +111,28 @@ class Loop:
     def turn(self) -> Cycle:
         """One cycle."""
         self._heartbeat("observing", OBSERVE_S)
-        now = self._engine.observe()
-        if self.history and not _continues(self.history[-1].snapshot, now):
+        seen = self._engine.observe()
+        if self.history and not _continues(self.history[-1].snapshot, seen):
             # Its clock began again, or another application runs: earlier cycles and acts say nothing about it.
             self.history, self.acts, self._levels, self.epochs_s = [], (), {}, {}
         self._heartbeat("deciding", DECIDE_S)
         policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
-        cycle = self._held_back(decide(policy, self.history, now))
-        orders = self._node_orders(policy, cycle)
-        cycle = self._with_outcome(_with_reasons(self._with_epochs(cycle), orders.reasons))
+        old = self._old_figures(self.history, seen)
+        policy = old.holding(policy)
+        cycle = self._held_back(decide(policy, self.history, old.believed), self.history, old)
+        orders = self._node_orders(policy, cycle, old)
+        cycle = self._with_outcome(_with_reasons(self._with_epochs(cycle, old), orders.reasons))
         if self.settings.mode is Mode.ACT:
             cycle = self._with_nodes(cycle, orders)
         self._heartbeat("recording", DECIDE_S)
         self._remember(cycle)
         self._decisions.log(cycle, orders)
         if self._recorder is not None:
-            self._recorder.record(cycle, policy.horizon_cycles)
+            self._recorder.record(replace(cycle, snapshot=seen), policy.horizon_cycles)
         return cycle
+
+    def _old_figures(self, history: Sequence[Cycle], seen: Snapshot) -> OldFigures:
+        return OldFigures.of(history, seen, self.settings.guards.stale_s)
 
     def turn_between(self, now: Snapshot) -> Cycle | None:
         """Priorities have changed: decide again at once, not at the next cycle. None where no level has changed.
@@ -137,8 +143,9 @@ class Loop:
             return None
         self._heartbeat("deciding", DECIDE_S)
         earlier, last = self.history[:-1], self.history[-1]
-        found = decide_between(self.settings.policy, self.history, now)
-        cycle = self._with_outcome(self._held_back(found, earlier))
+        old = self._old_figures(earlier, now)
+        found = decide_between(old.holding(self.settings.policy), self.history, old.believed)
+        cycle = self._with_outcome(self._held_back(found, earlier, old))
         self.acts = remember(self.acts, cycle)
         self.history = [*earlier, cycle]
         self._decisions.log(cycle, NodeOrders())
@@ -177,12 +184,13 @@ class Loop:
             if wait(max(0.0, due_s - clock())):
                 return
 
-    def _held_back(self, cycle: Cycle, history: Sequence[Cycle] | None = None) -> Cycle:
-        history = self.history if history is None else history
+    def _held_back(self, cycle: Cycle, history: Sequence[Cycle], old: OldFigures) -> Cycle:
         if not self.settings.enforce:
             cycle = replace(cycle, plan=replace(cycle.plan, limits_pct={}))
         levels = _levels(cycle.snapshot)
-        if any(self._levels.get(name, level) != level for name, level in levels.items()):
+        new_levels = any(self._levels.get(name, level) != level for name, level in levels.items())
+        cycle = old.held_back(history, cycle, new_levels)
+        if new_levels:
             # Sources are paused until the plan for the new levels is applied: only the budget and a freeze may stop it.
             at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0)
             cycle = guard(at_once, self.acts, history, cycle)
@@ -200,11 +208,13 @@ class Loop:
         self._levels = _levels(cycle.snapshot)
         return cycle
 
-    def _with_epochs(self, cycle: Cycle) -> Cycle:
+    def _with_epochs(self, cycle: Cycle, old: OldFigures) -> Cycle:
         """Compute epoch lengths, pass on those that have changed, and record them with their reasons."""
         reasons = []
-        lengths = {}
+        lengths = {name: self.epochs_s[name] for name in old.held if name in self.epochs_s}
         for topology in cycle.snapshot.topologies:
+            if topology.name in old.held:
+                continue
             present_s = self.epochs_s.get(topology.name)
             found = epoch_length(cycle.snapshot, topology.name, self.settings.recovery, present_s)
             lengths[topology.name] = found.seconds
@@ -215,8 +225,10 @@ class Loop:
         self.epochs_s = lengths
         return _with_reasons(cycle, reasons)
 
-    def _node_orders(self, policy: Policy, cycle: Cycle) -> NodeOrders:
-        """Which nodes to release and to fetch, by what will be needed when a node that is fetched now is ready."""
+    def _node_orders(self, policy: Policy, cycle: Cycle, old: OldFigures) -> NodeOrders:
+        """Which nodes to release and to fetch, by what will be needed when a node that is fetched now is ready.
+
+        None is released while figures are too old: what will be needed is not known."""
         upkeep, now = self.settings.upkeep, cycle.snapshot
         if self._nodes is None or self.settings.guards.frozen:
             return NodeOrders()
@@ -225,7 +237,8 @@ class Loop:
             cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
             whole = awake(now)
             ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
-        return keep_nodes(upkeep, self.history, cycle, ahead)
+        orders = keep_nodes(upkeep, self.history, cycle, ahead)
+        return orders.without_releases() if old else orders
 
     def _with_nodes(self, cycle: Cycle, orders: NodeOrders) -> Cycle:
         """Carry out node orders after the plan, which they would make stale. If it was refused, no node is released."""

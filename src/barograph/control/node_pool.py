@@ -50,6 +50,9 @@ class NodeOrders:
     def __bool__(self) -> bool:
         return bool(self.release or self.fetch)
 
+    def without_releases(self) -> "NodeOrders":
+        return NodeOrders(fetch=self.fetch, reasons=tuple(r for r in self.reasons if r.about not in self.release))
+
 
 def keep_nodes(upkeep: Upkeep, history: Sequence[Cycle], cycle: Cycle, ahead: Demand) -> NodeOrders:
     """What to do about nodes once the cycle's plan is applied. ahead: what is needed at the end of a fetch."""

@@ -96,6 +96,7 @@ class ReasonCode(StrEnum):
     BUDGET_USED_UP = "budget-used-up"  # this hour's budget of cuts, moves or rescales is used up
     FEWER_TOO_EARLY = "fewer-too-early"  # fewer instances have been enough for too few cycles
     SEATS_HELD = "seats-held"  # it needs seats of a topology whose own change is held back
+    FIGURES_STALE = "figures-stale"  # its workers have not reported for too long, so it is left as it is
     WAITS_FOR_QUIET = "waits-for-quiet"  # the cut is not urgent and waits for a lower load
 
     # The length of epochs.

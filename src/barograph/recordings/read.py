@@ -53,7 +53,7 @@ def read(file: Path | None, name: str) -> Recording:
     clusters = ObjectFields(whole, where, "origin clusters", notes).values.get("clusters")
     if not isinstance(clusters, dict):
         raise BadInput(f"{where} has no clusters")
-    require(name in clusters, f"{where} has no cluster {name!r}; it has {', '.join(clusters) or 'none'}")
+    require(name in clusters, f"{where} has no cluster {name!r}; it has {', '.join(map(repr, clusters)) or 'none'}")
     notes.lenient = notes.lenient or _is_recorded(clusters[name])
     return _cluster(
         name, ObjectFields(clusters[name], f"cluster {name}", "origin nodes topologies placement", notes), notes

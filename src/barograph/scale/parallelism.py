@@ -16,7 +16,7 @@ from barograph.scale.activity import Activity, Thresholds, new_degree
 from barograph.scale.estimates import Estimates, feeding, own, with_backlog
 from barograph.scale.measured import all_declared, assumed_pct
 from barograph.scale.protocol import bounded
-from barograph.scale.rest import since_change
+from barograph.scale.rest import since_change_s
 
 _Held = tuple[ReasonCode, str]  # why an operator does not change
 
@@ -78,8 +78,7 @@ class Parallelism:
         if measured_s < self.window_s:
             why = f"{measured_s:.3g} of the {self.window_s:g} s of a window have been measured"
             return ReasonCode.WINDOW_NOT_FULL, why
-        held = since_change(history, now, topology, seconds=self.window_s)
-        if held.seconds >= self.window_s:
+        if since_change_s(history, now, topology, self.window_s) >= self.window_s:
             return None
         return ReasonCode.RESTING, "grace period of one window after a change"
 

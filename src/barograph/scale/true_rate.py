@@ -28,7 +28,7 @@ from barograph.model import (
 from barograph.model.frame import NOTHING
 from barograph.scale.measured import all_declared, assumed_pct
 from barograph.scale.protocol import bounded, ceil
-from barograph.scale.rest import since_change
+from barograph.scale.rest import since_change_s
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,7 @@ class TrueRate:
         feeding: dict[int, list[tuple[int, float]]] = defaultdict(list)
         for link, ratio in zip(frame.links, passed.tolist(), strict=True):
             feeding[link.child].append((link.parent, ratio))
-        resting = {
-            t.name: since_change(history, now, t.name, seconds=self.window_s).seconds < self.window_s
-            for t in now.topologies
-        }
+        resting = {t.name: since_change_s(history, now, t.name, self.window_s) < self.window_s for t in now.topologies}
         whole_window = {t.name: frame.measured_s(t.name, self.window_s) >= self.window_s for t in now.topologies}
         target: list[float] = []
         found: dict[tuple[str, str], OperatorDemand] = {}

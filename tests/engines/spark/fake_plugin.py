@@ -52,6 +52,9 @@ class FakePlugin:
     fail_await_held: bool = False
     meters: dict[str, list[int]] = field(default_factory=dict)
 
+    def warm(self, *_: object) -> bool:
+        return True
+
     def observe(self, cursor: int, meters: bool) -> Message:  # noqa: ARG002  # everything is sent each time
         each = [(at, t, o) for at, t in enumerate(self.topologies.values()) for o in t.operators]
         seats = [(at, o.name, i, e) for at, t, o in each for i, e in enumerate(o.executors)]
@@ -61,7 +64,6 @@ class FakePlugin:
             {
                 "executor_id": list(self.hosts), "executor_host": list(self.hosts.values()),
                 "executor_seats": [self.seats] * len(self.hosts),
-                "executor_since_ms": [LONG_AGO_MS] * len(self.hosts),
                 "executor_cpu_ns": [0] * len(self.hosts), "executor_resident_bytes": [0] * len(self.hosts),
                 "executor_age_ms": [0] * len(self.hosts),
                 "topology": range(len(names)), "present": [1] * len(names), "read": [0] * count,

@@ -3,6 +3,7 @@
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
+from barograph.engines.spark.orders.node_returns import COLD_S
 from barograph.model import Instance, Placement, Plan, RefusalCode, Rescale, Slot
 
 
@@ -110,6 +111,9 @@ def test_looking_orders_nothing_and_upkeep_sends_orders_that_can_be_followed_aga
     else:
         clock.at_s += 2.0
     assert plugin.ordered == []
+    engine.keep_up()
+    assert plugin.ordered == [], "the new executor is not past its start"
+    clock.at_s += COLD_S
     engine.keep_up()
     (order,) = plugin.ordered
     assert ("split", 1, "2") in order["topologies"]["counting"][1]

@@ -112,6 +112,8 @@ ERRORS = {
     "bad share": ("onoff high=80 low=40 share=1.5 period=60s", 28, "'1.5'"),
     "no period": ("onoff high=80 low=40 share=1 period=0s", 37, "'0s'"),
     "bad range": ("random 25..1 x200 every 10s seed=7", 8, "'25..1'"),
+    "a range of thousands of digits": (f"random 1..{'9' * 5000} x1 every 10s seed=7", 8, "not a range"),
+    "a seed of thousands of digits": (f"random 1..2 x1 every 10s seed={'9' * 5000}", 31, "999"),
     "no factor": ("random 1..2 every 10s seed=7", 13, "'every'"),
     "too large a factor": ("random 1..20 x1e8 every 10s seed=7", 14, "above 1e+09"),
     "no every": ("random 1..2 x1 10s seed=7", 16, "'every'"),

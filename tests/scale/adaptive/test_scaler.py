@@ -96,7 +96,7 @@ def test_a_stateful_operator_is_repartitioned_only_if_nothing_else_helps() -> No
     degrees = []
     for _ in range(3):
         now = overloaded(stateful=True)
-        demand = size(history, now)
+        demand = size(history, now, Adaptive(patience_s=30.0))
         history.append(remembered(now, demand))
         found = demand.of("t", "a")
         assert found is not None
@@ -173,12 +173,31 @@ def test_fewer_instances_only_after_a_long_quiet_time_and_never_with_state() -> 
     now = seen(topology, {"s": work(100), "count": work(100)})
     history: list[Cycle] = []
     degrees = []
-    scaler = Adaptive(low_cycles=5, low=0.3)
+    scaler = Adaptive(low_s=50, low=0.3)
     for _ in range(5):
         demand = size(history, now, scaler)
         history.append(remembered(now, demand))
         degrees.append(tuple(o.parallelism for o in demand.operators))
     assert degrees == [(8, 8)] * 4 + [(4, 8)]
+
+
+@pytest.mark.parametrize("cycle_s", [2.0, 5.0, 10.0, 25.0])
+def test_patience_is_counted_in_seconds_however_time_is_cut_into_cycles(cycle_s: float) -> None:
+    """The same load for 30 s: a stateful operator gets its instances after the same time, with any cycle."""
+    topology = chain(Operator("s", 1, source=True), Operator("count", 2, stateful=True))
+    history: list[Cycle] = []
+    waited_s = 0.0
+    for k in range(1, 40):
+        numbers = {"s": work(3000 * cycle_s, ms=0.01), "count": work(3000 * cycle_s, 2000 * cycle_s, ms=1)}
+        now = seen(topology, numbers, cluster=nodes(4, 600), at_s=k * cycle_s, cycle_s=cycle_s)
+        demand = size(history, now, Adaptive(patience_s=20.0))
+        found = demand.of("t", "count")
+        assert found is not None and found.wanted > 2
+        history.append(remembered(now, demand))
+        waited_s += cycle_s
+        if found.parallelism > 2:
+            break
+    assert waited_s == (20.0 if cycle_s < 20 else 50.0), "one cycle alone is never enough"
 
 
 def test_without_measurements_cpu_is_shared_evenly() -> None:
@@ -344,7 +363,8 @@ def demanded(lengths_s: list[float], rate: float) -> list[Demand]:
         rows = rate * length_s
         topology = chain(SOURCE, Operator("k", 4))
         now = seen(topology, {"s": work(rows, ms=2), "k": work(rows, ms=2)}, cycle_s=length_s, at_s=at_s)
-        history.append(remembered(now, size(history, now, Adaptive())))
+        # Fewer instances come after a time of low load, which is not the same in all of these.
+        history.append(remembered(now, size(history, now, Adaptive(low_s=1e9))))
     return [cycle.demand for cycle in history]
 
 

@@ -2,5 +2,6 @@
 
 from barograph.control.guards.acts import Act, acts_of, remember
 from barograph.control.guards.guard import Guards, guard
+from barograph.control.guards.stale import OldFigures
 
-__all__ = ["Act", "Guards", "acts_of", "guard", "remember"]
+__all__ = ["Act", "Guards", "OldFigures", "acts_of", "guard", "remember"]

@@ -55,12 +55,17 @@ def acts_of(cycle: Cycle) -> tuple[Act, ...]:
                 for r in plan.rescales
                 if r.topology == topology and topology not in failed
             ),
-            None if ordered else distress_s(now, topology),
+            None if ordered or figures_stale(plan, topology) else distress_s(now, topology),
             load_rows_s(now, topology),
             topology in undone,
         )
         for topology in changed(plan, now)
     )
+
+
+def figures_stale(plan: Plan, topology: str) -> bool:
+    """Whether the plan says that figures of the topology are too old to decide by."""
+    return any(r.code is ReasonCode.FIGURES_STALE and r.about == topology for r in plan.reasons)
 
 
 def changed(plan: Plan, now: Snapshot) -> tuple[str, ...]:

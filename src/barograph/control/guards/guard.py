@@ -13,7 +13,7 @@ from barograph.control.guards.acts import HOUR_S, Act, changed, load_rows_s, mov
 from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
 from barograph.control.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
 from barograph.model import Cycle, Placement, Plan, Reason, ReasonCode, Rescale, Snapshot
-from barograph.model.checks import require_number, require_whole
+from barograph.model.checks import require_number, require_positive, require_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Guards:
     at once. return_s: for how long an instance does not go back to where it came from.
     probation_s: how long after a change it is judged, and undone if it did not help. penance_s: for how long the
     topology is then left as it is, unless its load changes.
+    stale_s: a topology is left as it is while figures of it are older than this (``stale``); None: never.
     frozen: nothing is changed at all.
     """
 
@@ -37,6 +38,7 @@ class Guards:
     return_s: float = default("guards.return")
     probation_s: float = default("guards.probation")
     penance_s: float = default("guards.penance")
+    stale_s: float | None = default("guards.stale")
     frozen: bool = default("guards.frozen")
 
     def __post_init__(self) -> None:
@@ -46,6 +48,8 @@ class Guards:
             if getattr(self, name) is not None:
                 require_whole(f"guards: {name}", getattr(self, name))
         require_whole("guards: settle_cycles", self.settle_cycles, 1)
+        if self.stale_s is not None:
+            require_positive("guards: stale_s", self.stale_s)
 
 
 def guard(guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle) -> Cycle:
@@ -83,7 +87,7 @@ def _with_rollbacks(
     now, plan = cycle.snapshot, cycle.plan
     undone: dict[str, Reason] = {}
     notes: list[Reason] = []
-    for act in due(acts, history, now, guards.probation_s):
+    for act in due(acts, history, cycle, guards.probation_s):
         if (note := unjudged(act, now)) is not None:
             notes.append(note)
         reason = verdict(act, now)

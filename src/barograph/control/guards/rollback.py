@@ -7,7 +7,7 @@ beyond what it was. If the load has grown meanwhile, the act cannot be judged an
 
 from collections.abc import Sequence
 
-from barograph.control.guards.acts import Act, distress_s, load_rows_s
+from barograph.control.guards.acts import Act, distress_s, figures_stale, load_rows_s
 from barograph.engines.check import refusals
 from barograph.model import Cycle, Instance, MigrationMode, Placement, Plan, Reason, ReasonCode, Rescale, Slot, Snapshot
 
@@ -16,18 +16,26 @@ HARM = 1.5  # growth of distress by a smaller factor is noise
 SAME_LOAD = 0.10  # loads that differ by less than this part count as the same
 
 
-def due(acts: Sequence[Act], history: Sequence[Cycle], now: Snapshot, probation_s: float) -> tuple[Act, ...]:
-    """Acts whose probation has just ended: the last of each topology, unless it is a rollback itself."""
+def due(acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle, probation_s: float) -> tuple[Act, ...]:
+    """Acts whose probation has just ended: the last of each topology, unless it is a rollback itself. While figures of
+    the topology are too old, the act waits for its judgement."""
+    now = cycle.snapshot
     last = {act.topology: act for act in acts if act.at_s < now.at_s}
-    looked_s = history[-1].snapshot.at_s if history else -1.0
     return tuple(
         act
         for act in last.values()
         if not act.rollback
         and act.at_s + probation_s <= now.at_s
-        and not act.at_s + probation_s <= looked_s <= now.at_s
+        and not act.at_s + probation_s <= _looked_s(history, act.topology) <= now.at_s
+        and not figures_stale(cycle.plan, act.topology)
         and any(t.name == act.topology for t in now.topologies)
     )
+
+
+def _looked_s(history: Sequence[Cycle], topology: str) -> float:
+    """When its figures were last known; -1: never."""
+    known = (c.snapshot.at_s for c in reversed(history) if not figures_stale(c.plan, topology))
+    return next(known, -1.0)
 
 
 def verdict(act: Act, now: Snapshot) -> Reason | None:

@@ -48,7 +48,7 @@ class SparkEngine(QueryControl):
     ) -> None:
         super().__init__(spark, nodes, now, timeout_s, released)
         self.limits = limits
-        self._orders = PlacementOrders(self._bridge, self._telemetry, self._executors, self._left_seats)
+        self._orders = PlacementOrders(self._bridge, self._telemetry, self._executors, self._left_seats, now)
         self._restartable: dict[str, Restartable] = {}
         self._replacing = False  # workers are being replaced: no instance gets a seat before they are back
         self.gates, self.pace = SourceGates(self._bridge.rest), EpochPace(self._bridge.pace)
@@ -65,6 +65,11 @@ class SparkEngine(QueryControl):
                 self.limits.hold(self._threads_seen)
             if not self._replacing:
                 self._orders.restore()
+
+    def held_back(self) -> dict[str, tuple[int, float]]:
+        """Nodes that instances avoid since executors die there again and again: deaths in a row, seconds left."""
+        with self._lock:
+            return self._orders.returns.held_back()
 
     def free_seats(self, topology: str) -> int:
         """Seats of live executors that other topologies leave to this one; 0 while workers are being replaced."""
@@ -202,6 +207,7 @@ class SparkEngine(QueryControl):
         with self._lock:
             slots = {self._slots[e] for e in leaving if e in self._slots}
             self._replacing = True
+            self._orders.returns.forget(leaving)
         deadline = self._now() + timeout_s
         try:
             for executor in sorted(leaving):

@@ -197,7 +197,7 @@ class _Words:
 
     def random(self) -> Random:
         column, word = self.take("a range, for example 1..25,")
-        match = re.fullmatch(r"(\d+)\.\.(\d+)", word)
+        match = re.fullmatch(r"(\d{1,18})\.\.(\d{1,18})", word)
         if match is None or int(match[1]) > int(match[2]):
             raise self.wrong(column, f"{word!r} is not a range; write least..most in whole numbers, for example 1..25")
         column, word = self.take("the factor, for example x200,")
@@ -254,7 +254,7 @@ def _parse_count(text: str) -> int:
 
 
 def _parse_seed(text: str) -> int:
-    if re.fullmatch(r"\d+", text) is None or int(text) >= 2**63:
+    if re.fullmatch(r"\d{1,19}", text) is None or int(text) >= 2**63:
         raise BadInput(f"{text!r} is not a seed; write a whole number from 0 to 2^63 - 1")
     return int(text)
 

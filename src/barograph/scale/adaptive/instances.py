@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from barograph.model import Cycle, Operator, ReasonCode, Snapshot
 from barograph.scale.adaptive.growth import AHEAD_S, growth_within
 from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
-from barograph.scale.rest import since_change
+from barograph.scale.rest import since_change_s
 
 STEADY = 1.05  # growth by less than this within AHEAD_S does not count
+ROUNDING_S = 0.05  # cycles are not exactly as long as they should be
 Decided = tuple[int, int, ReasonCode, str]
 
 
@@ -101,25 +102,23 @@ class Growth:
     free_seats: int
     resting: Mapping[str, bool]
     history: Sequence[Cycle] = field(repr=False)
-    patience_cycles: int
-    low_cycles: int
+    patience_s: float
+    low_s: float
 
     @staticmethod
-    def of(
-        history: Sequence[Cycle], now: Snapshot, patience_cycles: int, low_cycles: int, rest_cycles: int
-    ) -> "Growth":
+    def of(history: Sequence[Cycle], now: Snapshot, patience_s: float, low_s: float, rest_s: float) -> "Growth":
         running = sum(o.parallelism for t in now.topologies for o in t.operators)
-        resting = {
-            t.name: since_change(history, now, t.name, cycles=rest_cycles).cycles < rest_cycles for t in now.topologies
-        }
+        # The present cycle must lie after the change as a whole: numbers across a change must not cause the next one.
+        rest_s = max(rest_s, now.cycle_s)
+        resting = {t.name: since_change_s(history, now, t.name, rest_s) < rest_s for t in now.topologies}
         seats = total_seats(now)
         return Growth(
             now,
             most_instances(now) if seats is None else seats - spare_seats(now) - running,
             resting,
             history,
-            patience_cycles,
-            low_cycles,
+            patience_s,
+            low_s,
         )
 
     def decide(self, topology: str, operator: Operator, need: Need) -> Decided:
@@ -139,8 +138,8 @@ class Growth:
 
     def _grow(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> Decided:
         present = operator.parallelism
-        if operator.stateful and not self._lasted(topology, operator, self.patience_cycles, more=True):
-            why = f"{why}; state is repartitioned only if that lasts {self.patience_cycles} cycles"
+        if operator.stateful and not self._lasted(topology, operator, self.patience_s, more=True):
+            why = f"{why}; state is repartitioned only if that lasts {self.patience_s:g} s"
             return present, wanted, ReasonCode.WISH_TOO_NEW, why
         degree = min(allowed, present + max(0, self.free_seats))
         if degree == present:
@@ -154,22 +153,23 @@ class Growth:
             return present, wanted, ReasonCode.STATE_STAYS, f"{why}; fewer instances are not worth moving its state"
         if growth_within(self.history, self.now, topology, operator.name, AHEAD_S) > STEADY:
             return present, wanted, ReasonCode.LOAD_GROWS, f"{why}; fewer only if the load does not grow"
-        if not self._lasted(topology, operator, self.low_cycles, more=False):
-            why = f"{why}; fewer only if that lasts {self.low_cycles} cycles"
+        if not self._lasted(topology, operator, self.low_s, more=False):
+            why = f"{why}; fewer only if that lasts {self.low_s:g} s"
             return present, wanted, ReasonCode.WISH_TOO_NEW, why
         self.free_seats += present - allowed
         return allowed, wanted, ReasonCode.FEWER_INSTANCES, f"{why}: {present} -> {allowed} instances"
 
-    def _lasted(self, topology: str, operator: Operator, cycles: int, more: bool) -> bool:
-        """Whether it wanted the same in each of the last ``cycles`` cycles, the present one included."""
-        earlier = self.history[-(cycles - 1) :] if cycles > 1 else ()
-        if len(earlier) < cycles - 1:
-            return False
-        demands = (c.demand.of(topology, operator.name) for c in earlier)
-        return all(
-            d is not None
-            and d.parallelism == operator.parallelism
-            and (d.wanted > d.parallelism) == more
-            and d.wanted != d.parallelism
-            for d in demands
-        )
+    def _lasted(self, topology: str, operator: Operator, seconds: float, more: bool) -> bool:
+        """Whether it has wanted the same for so many seconds of cycles, the present one included. One cycle alone is
+        never enough, however long it was: a slow change makes its own cycle long."""
+        lasted_s = self.now.cycle_s
+        for c in reversed(self.history):
+            d = c.demand.of(topology, operator.name)
+            if d is None or d.parallelism != operator.parallelism or d.wanted == d.parallelism:
+                return False
+            if (d.wanted > d.parallelism) != more:
+                return False
+            lasted_s += c.snapshot.cycle_s
+            if lasted_s >= seconds - ROUNDING_S:
+                return True
+        return False

@@ -54,8 +54,8 @@ class Adaptive:
     backlog. lasting_cycles: in which the present instances must be able to clear it, else more are wanted.
     utilisation: target for the part of its share that an instance uses; the rest is headroom that other topologies
     cannot take.
-    patience_cycles: how long a stateful operator must want more instances. low, low_cycles: an operator gets fewer
-    instances if its load is below low for low_cycles. rest_cycles: between two changes of a topology's parallelism.
+    patience_s: how long a stateful operator must want more instances. low, low_s: an operator gets fewer instances if
+    its load is below low for low_s. rest_s: between two changes of a topology's parallelism.
     margin: how many times the forecast's usual error is added to it.
     growth: placers are asked to leave room for the growth of the load in the next minutes, at most this multiple of the
     share. room_s: and for the largest share in that many seconds, so that instances are not packed during a short low
@@ -67,10 +67,10 @@ class Adaptive:
     catch_up_cycles: float = 5.0
     lasting_cycles: float = 20.0
     utilisation: float = 0.75
-    patience_cycles: int = 3
+    patience_s: float = 6.0
     low: float = 0.15
-    low_cycles: int = 60
-    rest_cycles: int = 3
+    low_s: float = 120.0
+    rest_s: float = 20.0
     margin: float = 2.0
     growth: float = 1.3
     room_s: float = 30.0
@@ -88,7 +88,7 @@ class Adaptive:
             utilisation=self.utilisation,
             low=self.low,
         )
-        growth = Growth.of(history, now, self.patience_cycles, self.low_cycles, self.rest_cycles)
+        growth = Growth.of(history, now, self.patience_s, self.low_s, self.rest_s)
         found: dict[tuple[str, str], _Sized] = {}
         for topology in sorted(now.topologies, key=lambda t: t.level):  # higher levels get the free seats first
             for operator in topology.order:

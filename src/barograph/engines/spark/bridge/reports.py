@@ -17,7 +17,6 @@ class Executor:
     id: str
     host: str
     seats: int
-    since_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,6 @@ def read_executors(message: Message) -> tuple[Executor, ...]:
             message.texts("executor_id"),
             message.texts("executor_host"),
             message.whole("executor_seats"),
-            message.whole("executor_since_ms"),
         )
     )
 

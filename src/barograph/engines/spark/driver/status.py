@@ -26,7 +26,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "run": supervisor.run_name,
         "pid": os.getpid(),
         "frozen": supervisor.frozen,
-        "nodes": [_node(now, n) for n in engine.nodes],
+        "nodes": [_node(now, n) | _held_back(engine, n.name) for n in engine.nodes],
         "topologies": [
             _topology(now, name, queries.get(name), _out_rows_s(engine, name))
             | {"epoch_s": engine.pace.wanted_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
@@ -47,6 +47,11 @@ def _node(now: Snapshot, node: Node) -> dict[str, Any]:
         "cpu_used_pct": None if metrics is None else round(100.0 * metrics.cpu_used_s / now.cycle_s, 1),
         "age_s": None if metrics is None else round(metrics.age_s, 1),
     }
+
+
+def _held_back(engine: "SparkEngine", node: str) -> dict[str, Any]:
+    deaths, left_s = engine.held_back().get(node, (0, None))
+    return {"deaths_in_a_row": deaths, "held_back_s": None if left_s is None else round(left_s, 1)}
 
 
 def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: float) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.telemetry import Telemetry
+from barograph.engines.spark.orders.node_returns import COLD_S, NodeReturns
 from barograph.model import Instance, Placement, Slot, Topology
 
-COLD_S = 20.0  # a new executor has finished its own start by then
 TopologyOrder = tuple[dict[str, int], list[tuple[str, int, str]]]
 """Parallelism of operators that differ from the query's own, and (operator, index, executor) of instances."""
 
@@ -59,8 +59,10 @@ class PlacementOrders:
         telemetry: Telemetry,
         executors: Callable[[], Mapping[Slot, str]],
         left_seats: Callable[[str], int],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bridge, self._telemetry, self._executors, self._left_seats = bridge, telemetry, executors, left_seats
+        self.returns = NodeReturns(now)
         self._counts: dict[str, dict[str, int]] = {}
         self._places: dict[str, Placement] = {}
         self._sent: dict[str, list[tuple[str, int, str]]] = {}  # by executor, as sent to the planner
@@ -138,7 +140,9 @@ class PlacementOrders:
     def restore(self) -> None:
         """Send orders again that can be followed again: a slot whose executor was lost has a new one that is past
         its start, or there are seats again for all instances. They take effect at the next epoch."""
-        new = {e.id for e in self._telemetry.executors if time.time() * 1000 - e.since_ms < COLD_S * 1000}
+        present = (self._telemetry.present(topology) for topology in self._telemetry.topologies)
+        busy = {epoch.executor_of(instance) for epoch in present if epoch is not None for instance in epoch.seated}
+        new = self.returns.look({e: slot.node for slot, e in self._executors().items()}, busy)
         for topology in self._telemetry.topologies:
             _, places = self.order(topology)
             awaited = {e for _, _, e in places} - {e for _, _, e in self._sent.get(topology, places)}
