@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.{AfterEach, Test}
 
 class AvoidedTest {
-  private val live = Seq("1", "2", "3").map(id => ExecutorSeats(id, s"host-$id", 4, 0L))
+  private val live = Seq("1", "2", "3").map(id => ExecutorSeats(id, s"host-$id", 4, 0L, 4))
 
   @AfterEach def clean(): Unit = Avoided.reset()
 
