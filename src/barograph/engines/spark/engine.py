@@ -273,12 +273,6 @@ class SparkEngine(QueryControl):
                 self._restartable[topology] = query
             self._telemetry.restartable = self._restartable.keys()
 
-    def supervised_runs(self) -> dict[str, tuple[str, ...]]:
-        """Runs of supervised queries, and the executor of each instance, as of the last look."""
-        with self._lock:
-            present = [self._telemetry.present(name) for name in self._restartable]
-        return {e.run: tuple(s.executor for s in e.seated.values()) for e in present if e is not None}
-
     def let_go(self, node: str) -> str:
         """End a node's executors if no instance runs, or is ordered to run, on them. Returns "" if so, else why not.
 

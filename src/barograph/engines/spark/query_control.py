@@ -34,6 +34,12 @@ class QueryControl(Observer):
         """Exactly these get no instances from the next epoch on, if the others have seats enough."""
         self._bridge.avoid(executors)
 
+    def supervised_runs(self) -> dict[str, tuple[str, ...]]:
+        """Runs of supervised queries, and the executor of each instance, as of the last look."""
+        with self._lock:
+            present = [self._telemetry.present(name) for name in self._telemetry.restartable]
+            return {e.run: tuple(s.executor for s in e.seated.values()) for e in present if e is not None}
+
     def seats_without(self, executors: Collection[str]) -> int:
         """Seats of all other executors."""
         return sum(e.seats for e in self._telemetry.executors if e.id not in executors)
