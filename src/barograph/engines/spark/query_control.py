@@ -48,6 +48,10 @@ class QueryControl(Observer):
         """End a query run as if it had failed for this reason."""
         self._bridge.end_run(run, why)
 
+    def end_epoch(self, topology: str) -> None:
+        """Cut the present epoch, and do not wait for its end. Nothing else changes."""
+        self._bridge.order({}, [topology])
+
     def hold(self, topology: str) -> bool:
         """End the present epoch and begin no other. False if that did not happen in time, and then the next epoch
         begins as usual."""
