@@ -59,14 +59,16 @@ package org.apache.spark.barograph.internals {
 
   import java.util.concurrent.Semaphore
 
-  import org.apache.spark.SparkContext
+  import org.apache.spark.{SparkConf, SparkContext}
+  import org.apache.spark.internal.config.CPUS_PER_TASK
+  import org.apache.spark.resource.ResourceProfile
   import org.apache.spark.scheduler.{ExecutorProcessLost, TaskSchedulerImpl}
   import org.apache.spark.scheduler.cluster.CoarseGrainedClusterMessages.RemoveExecutor
   import org.apache.spark.scheduler.cluster.CoarseGrainedSchedulerBackend
   import org.apache.spark.shuffle.ShuffleWriter
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.barograph.SqlInternals
-  import org.apache.spark.sql.execution.streaming.runtime.StreamExecution
+  import org.apache.spark.sql.execution.streaming.runtime.{AsyncProgressTrackingMicroBatchExecution, StreamExecution}
 
   private[barograph] object SparkInternals {
 
@@ -79,6 +81,16 @@ package org.apache.spark.barograph.internals {
 
     def activeQueries(session: SparkSession): Seq[StreamExecution] = SqlInternals.activeQueries(session)
 
+    /**
+     * Waits until an epoch that this run has ended is in the commit log: Spark writes the logs of some stateless queries
+     * while it plans the next epoch. If that fails, Spark interrupts this wait, and the query ends with the cause.
+     */
+    def awaitCommit(query: StreamExecution, epoch: Long): Unit = query match {
+      case async: AsyncProgressTrackingMicroBatchExecution =>
+        while (!async.commitLog.writtenToDurableStorage.contains(epoch)) Thread.sleep(2L)
+      case _ =>
+    }
+
     /** Executors that can get tasks now; in local mode the driver itself. */
     def liveExecutors(context: SparkContext): Set[String] =
       context.schedulerBackend match {
@@ -88,6 +100,10 @@ package org.apache.spark.barograph.internals {
         case _ if context.isLocal => Set(SparkContext.DRIVER_IDENTIFIER)
         case _ => context.getExecutorIds().toSet
       }
+
+    /** How many tasks so many cores of an executor run at once, by spark.task.cpus, which may be a fraction. */
+    def tasksAtOnce(conf: SparkConf, cores: Int): Int =
+      ResourceProfile.numTasksBasedOnCores(BigDecimal(cores), conf.get(CPUS_PER_TASK))
 
     /**
      * End executors that run no task; false, and none ends, if one of them is busy. The cluster manager's target is

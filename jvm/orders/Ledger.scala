@@ -10,8 +10,8 @@ import org.apache.spark.SparkContext
 import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.barograph.planner.TopologySketch
 
-/** An executor as the driver knows it. */
-final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long)
+/** An executor as the driver knows it. seats: how many tasks Spark runs there at once. */
+final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long, cores: Int)
 
 /** An epoch that was planned: by which orders, with which topology, and where its instances are. */
 final case class Epoch(
@@ -62,7 +62,10 @@ object Ledger {
 
   // --- executors ---
 
-  def executorAdded(executor: ExecutorSeats): Unit = synchronized { executors(executor.id) = executor }
+  /** An executor with fewer cores than a task takes gets no task, so it is none of ours. */
+  def executorAdded(executor: ExecutorSeats): Unit =
+    if (executor.seats > 0) synchronized { executors(executor.id) = executor }
+
   def executorRemoved(id: String): Unit = synchronized {
     executors -= id
     firstUsed -= id
@@ -88,6 +91,11 @@ object Ledger {
     synchronized(Seating.free(live, epochs.values.flatMap(_.seated)).values.sum)
 
   // --- orders ---
+
+  /** Whether this run has begun an earlier epoch. */
+  def hasBegunBefore(topology: String, runId: String, epoch: Long): Boolean = synchronized {
+    pinned.get(topology).exists { case (run, before, _) => run == runId && before < epoch }
+  }
 
   /** The planner begins an epoch: from here on the orders of this epoch do not change. */
   def begin(topology: String, runId: String, epoch: Long): TopologyOrders = synchronized {

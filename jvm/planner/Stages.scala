@@ -36,8 +36,7 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
       }
     } else "map"
 
-  def parallelism: Int =
-    scans.map(_.inputPartitions.size).sum + inputs.map(_.outputPartitioning.numPartitions).sum
+  def parallelism: Int = Stage.tasks(top)
 
   /** Why the number of instances cannot change at an epoch's boundary; empty if it can. */
   def fixedBecause: String =
@@ -73,6 +72,21 @@ object Stage {
   private def nodesWithin(top: SparkPlan): Seq[SparkPlan] = top match {
     case leaf @ (_: ShuffleExchangeExec | _: RealTimeStreamScanExec) => Seq(leaf)
     case node => node +: node.children.filter(onStreamingPath).flatMap(nodesWithin)
+  }
+
+  /**
+   * How many tasks run a node. A union has those of all its inputs one after the other, unless they are distributed
+   * alike: then task i reads partition i of every input.
+   */
+  private def tasks(node: SparkPlan): Int = node match {
+    case scan: RealTimeStreamScanExec => scan.inputPartitions.size
+    case exchange: ShuffleExchangeExec => exchange.outputPartitioning.numPartitions
+    case union: UnionExec =>
+      union.outputPartitioning match {
+        case _: UnknownPartitioning | _: KeyedPartitioning => union.children.map(tasks).sum
+        case alike => alike.numPartitions
+      }
+    case other => other.children.filter(onStreamingPath).map(tasks).sum
   }
 
   def grouping(exchange: ShuffleExchangeExec): String = exchange.outputPartitioning match {

@@ -31,19 +31,23 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
         !Stage.onStreamingPath(plan)) {
       plan
     } else {
-      // Spark's own check is off so that our nodes may be added; here it is made on the plan as the user wrote it.
+      val active = activeQueries(session)
+      val query = active.find(_.id.toString == queryId)
+      // Spark's own check is off so that our nodes may be added; here it is made on the query as the user wrote it.
       if (context.getConf.getBoolean("spark.barograph.allowlistCheck", defaultValue = true)) {
         RealTimeModeAllowlist.checkAllowedPhysicalOperator(plan, throwException = true)
+        query.map(_.sink).filterNot(sink => SteerRealTime.OtherSinks(sink.getClass.getName))
+          .foreach(RealTimeModeAllowlist.checkAllowedSink(_, throwException = true))
       }
-      steer(plan.asInstanceOf[WriteToDataSourceV2Exec], queryId, runId, epoch.toLong)
+      Ledger.keepOnly(active.map(_.runId.toString).toSet + runId)
+      val name = query.flatMap(q => Option(q.name)).getOrElse(s"query-${queryId.take(8)}")
+      // What is planned tells that everything before it is committed: orders, restarts and counts rely on that.
+      if (Ledger.hasBegunBefore(name, runId, epoch.toLong)) query.foreach(awaitCommit(_, epoch.toLong - 1L))
+      steer(plan.asInstanceOf[WriteToDataSourceV2Exec], name, runId, epoch.toLong)
     }
   }
 
-  private def steer(plan: WriteToDataSourceV2Exec, queryId: String, runId: String, epoch: Long): SparkPlan = {
-    val active = activeQueries(session)
-    Ledger.keepOnly(active.map(_.runId.toString).toSet + runId)
-    val name = active.find(_.id.toString == queryId).flatMap(q => Option(q.name))
-      .getOrElse(s"query-${queryId.take(8)}")
+  private def steer(plan: WriteToDataSourceV2Exec, name: String, runId: String, epoch: Long): SparkPlan = {
     val orders = Ledger.begin(name, runId, epoch)
     val cuttable = makeCuttable(plan, Marks(name, runId, epoch))
     val named = nameStages(cuttable)
@@ -145,6 +149,15 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
 }
 
 object SteerRealTime {
+  /**
+   * Sinks that Spark does not list and that queries may have all the same. Two drop their rows: that of Spark, which
+   * workloads use, and ours, which also times them. One keeps them in the driver, for tests.
+   */
+  private val OtherSinks = Set(
+    "org.apache.spark.sql.execution.datasources.noop.NoopTable$",
+    "org.apache.spark.barograph.source.TimedTable",
+    "org.apache.spark.sql.execution.streaming.sources.MemorySink")
+
   /** Settings that name the columns with the times at which a row was due and was read. */
   val DueColumn = "spark.barograph.latency.column"
   val DueColumnDefault = "barograph_due_ms"

@@ -4,7 +4,7 @@ import java.util.{Map => JMap}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
-import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.telemetry.Totals
@@ -20,8 +20,7 @@ class DriverHands extends DriverPlugin {
     Mailboxes.reset()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
-        Ledger.executorAdded(
-          ExecutorSeats(e.executorId, e.executorInfo.executorHost, e.executorInfo.totalCores, e.time))
+        Ledger.executorAdded(DriverHands.seatsOf(e, SparkInternals.tasksAtOnce(context.getConf, _)))
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
         Ledger.executorRemoved(e.executorId)
         Mailboxes.forget(e.executorId)
@@ -50,5 +49,13 @@ class DriverHands extends DriverPlugin {
       val now = Ledger.current
       if (report.heard < now.version) Messages.orders(now) else null
     case other => throw new Malformed(s"it is a ${other.getClass.getName}")
+  }
+}
+
+object DriverHands {
+  /** tasksAtOnce: how many tasks so many cores run at once. */
+  private[plugin] def seatsOf(e: SparkListenerExecutorAdded, tasksAtOnce: Int => Int): ExecutorSeats = {
+    val cores = e.executorInfo.totalCores
+    ExecutorSeats(e.executorId, e.executorInfo.executorHost, tasksAtOnce(cores), e.time, cores)
   }
 }

@@ -18,7 +18,7 @@ import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger, Stamps}
  *    blocked_ns, age_ms (since the last report of the executor that runs it), by instance; traffic: of every edge,
  *    sender by sender, the rows sent to each receiver; executor_cpu_ns, executor_resident_bytes, executor_age_ms, by
  *    executor
- *  - executor_id, executor_host, executor_seats, executor_since_ms: all, if one of them has changed
+ *  - executor_id, executor_host, executor_seats, executor_since_ms, executor_cores: all, if one of them has changed
  *  - layout_topology, layout_name: topologies whose layout has changed, with operator_layout (the position in that
  *    list), operator_name, operator_parallelism, operator_source, operator_stateful, operator_fixed_because,
  *    operator_repartition, edge_layout, edge_source, edge_target, edge_grouping, and instance_id: one for each
@@ -43,6 +43,7 @@ object View {
       message.text("executor_host", executors.map(_.host))
       message.whole("executor_seats", executors.map(_.seats.toLong).toArray)
       message.whole("executor_since_ms", executors.map(_.sinceMs).toArray)
+      message.whole("executor_cores", executors.map(_.cores.toLong).toArray)
     }
     Totals.read(nowNs) { (topologies, lives, process, age, plannedUntil) =>
       planned(message, cursor, plannedUntil)

@@ -36,7 +36,8 @@ object CrowdedTopology {
   def register(run: String, executor: String, host: String, sources: Int, middles: Int, sinks: Int): Unit = {
     Ledger.begin(Name, run, 0L)
     Ledger.seat(
-      Name, run, 0L, sketch(sources, middles, sinks), Seq(ExecutorSeats(executor, host, sources + middles + sinks, 0L)))
+      Name, run, 0L, sketch(sources, middles, sinks),
+      Seq(ExecutorSeats(executor, host, sources + middles + sinks, 0L, cores = 1)))
   }
 
   /** Report as so many executors, if this is the executor named. Returns this executor. */

@@ -10,7 +10,7 @@ import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologyS
 /** The ledger without Spark: live executors are given. */
 @Timeout(60)
 class LedgerTest {
-  private val live = Seq(ExecutorSeats("1", "h1", 2, 0L), ExecutorSeats("2", "h2", 2, 0L))
+  private val live = Seq(ExecutorSeats("1", "h1", 2, 0L, 2), ExecutorSeats("2", "h2", 2, 0L, 2))
   private val sketch = TopologySketch(
     Seq(
       OperatorSketch("read", 1, source = true, sink = false, stateful = false, "", repartition = false),

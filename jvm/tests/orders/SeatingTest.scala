@@ -9,7 +9,7 @@ class SeatingTest {
   private val b0 = ("b", 0)
 
   private def executors(seats: (String, Int)*): Seq[ExecutorSeats] =
-    seats.map { case (id, n) => ExecutorSeats(id, s"host$id", n, 0L) }
+    seats.map { case (id, n) => ExecutorSeats(id, s"host$id", n, 0L, n) }
 
   private def seated(
       free: Seq[(String, Int)],

@@ -1,8 +1,12 @@
 package org.apache.spark.barograph.plugin
 
+import org.apache.spark.SparkConf
+import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.barograph.messages.{Messages, Report}
-import org.apache.spark.barograph.orders.Ledger
+import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.telemetry.ProcessUse
+import org.apache.spark.scheduler.SparkListenerExecutorAdded
+import org.apache.spark.scheduler.cluster.ExecutorInfo
 import org.junit.jupiter.api.{BeforeEach, Test}
 import org.junit.jupiter.api.Assertions._
 
@@ -13,6 +17,15 @@ class DriverHandsTest {
     Ledger.reset()
     Mailboxes.reset()
   }
+
+  private val fourCores = SparkListenerExecutorAdded(1L, "1", new ExecutorInfo("h", 4, Map.empty, Map.empty))
+
+  @Test def anExecutorHasAsManySeatsAsItRunsTasks(): Unit =
+    for ((cpus, seats) <- Seq("1" -> 4, "0.5" -> 8, "0.1" -> 40, "2" -> 2, "3" -> 1)) {
+      val conf = new SparkConf(false).set("spark.task.cpus", cpus)
+      val found = DriverHands.seatsOf(fourCores, SparkInternals.tasksAtOnce(conf, _))
+      assertEquals(ExecutorSeats("1", "h", seats, 1L, cores = 4), found, s"spark.task.cpus=$cpus")
+    }
 
   private def report(heard: Long): Array[Byte] = Messages.report(Report("1", heard, Nil, ProcessUse(1L, 2L)))
 

@@ -16,7 +16,7 @@ import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologyS
 /** The driver's running totals, and what readers get of them: executors' reports and live executors are given. */
 @Timeout(60)
 class TotalsTest {
-  private val live = Seq(ExecutorSeats("1", "h1", 8, 0L), ExecutorSeats("2", "h2", 8, 0L))
+  private val live = Seq(ExecutorSeats("1", "h1", 8, 0L, 8), ExecutorSeats("2", "h2", 8, 0L, 8))
   private val Second = 1000000000L
   private var clockNs = Second
 

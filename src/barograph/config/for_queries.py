@@ -73,6 +73,7 @@ QUERIES = (
     ),
     Option(
         name="allowlist-check", kind=Kind.SWITCH, scope=Scope.QUERY, default=True,
-        meaning="refuse queries with operators that Spark does not allow in real-time mode",
+        meaning="refuse queries with operators or sinks that Spark does not allow in real-time mode; the sinks `noop` "
+        "and `memory`, and the one that times rows in runs, are allowed",
     ),
 )  # fmt: skip

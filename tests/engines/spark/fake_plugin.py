@@ -64,6 +64,7 @@ class FakePlugin:
             {
                 "executor_id": list(self.hosts), "executor_host": list(self.hosts.values()),
                 "executor_seats": [self.seats] * len(self.hosts),
+                "executor_cores": [self.seats] * len(self.hosts),
                 "executor_cpu_ns": [0] * len(self.hosts), "executor_resident_bytes": [0] * len(self.hosts),
                 "executor_age_ms": [0] * len(self.hosts),
                 "topology": range(len(names)), "present": [1] * len(names), "read": [0] * count,

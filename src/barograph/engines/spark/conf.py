@@ -69,6 +69,9 @@ def plugin_settings() -> dict[str, str]:
         # Spark's own check would refuse our plan nodes; the planner rule makes the same check on the original plan.
         "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
         "spark.sql.streaming.realTimeMode.minBatchDuration": "1000",
+        # Else Spark refuses a stateless query with a sink that it does not know, among them ours. It would also write
+        # the logs of stateless queries while it plans the next epoch; planning waits for them anyway.
+        "spark.sql.streaming.realTimeMode.asyncProgressTrackingByDefault.enabled": "false",
         # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
         # An ordered seat is normally free at once; this is for a seat that a batch task holds for a moment.

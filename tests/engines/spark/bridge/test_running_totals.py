@@ -31,7 +31,7 @@ class PlugIn:
         zeros = {name: [0] * self._count for name in METERS} | {"arrived_known": [1] * self._count}
         found = message(
             {
-                **self._layout, **self._executors, "executor_seats": [1, 1],
+                **self._layout, **self._executors, "executor_seats": [1, 1], "executor_cores": [1, 1],
                 "topology": [5], "present": [1], "read": [0] * self._count, **zeros, **columns, "traffic": sent,
                 "executor_cpu_ns": [cpu_ns, 0], "executor_resident_bytes": [3 << 20, 0], "executor_age_ms": [4000, 200],
                 **(more or {}),

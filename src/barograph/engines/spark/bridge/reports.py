@@ -12,11 +12,12 @@ from barograph.engines.spark.bridge.message import Message
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """A live executor."""
+    """A live executor. seats: how many tasks Spark runs there at once."""
 
     id: str
     host: str
     seats: int
+    cores: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def read_executors(message: Message) -> tuple[Executor, ...]:
             message.texts("executor_id"),
             message.texts("executor_host"),
             message.whole("executor_seats"),
+            message.whole("executor_cores"),
         )
     )
 
