@@ -217,10 +217,12 @@ def test_changes_are_found_without_reading_the_rest(tmp_path: Path) -> None:
     made = decided(3)
     quiet = replace(made[1], plan=Plan(reasons=made[1].plan.reasons))
     history = recorder(tmp_path)
-    times = [history.record(cycle).wall_ms for cycle in (made[0], quiet, made[2])]
-    assert list(changes_since(tmp_path, 0)) == [made[0], made[2]]
-    assert list(changes_since(tmp_path, times[1])) == [made[2]]
-    assert list(changes_since(tmp_path / "none", 0)) == []
+    for cycle in (made[0], quiet, made[2]):
+        history.record(cycle)
+    assert list(changes_since(tmp_path, "", 0)) == [made[0], made[2]]
+    assert list(changes_since(tmp_path, "", made[1].snapshot.at_s)) == [made[2]]
+    assert list(changes_since(tmp_path, "another", 0)) == []
+    assert list(changes_since(tmp_path / "none", "", 0)) == []
 
 
 def stamped(path: Path, metadata: dict[bytes, bytes] | None) -> None:
@@ -312,3 +314,13 @@ def test_an_entry_that_is_damaged_is_left_out(tmp_path: Path, caplog: pytest.Log
         caplog.clear()
         assert list(entries(tmp_path)) == [written[0], written[2]]
         assert [m.split(" is left out")[0] for m in caplog.messages] == [f"entry 2 of the history {tmp_path}"]
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        recorder(tmp_path / "history").record(decided(1)[0])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "history").stat().st_mode & 0o777 == 0o700
+    assert {part.path.stat().st_mode & 0o777 for part in parts(tmp_path / "history")} == {0o600}

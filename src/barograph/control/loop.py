@@ -15,11 +15,11 @@ from pathlib import Path
 from barograph.config import default
 from barograph.control.decide import MEMORY_CYCLES, MEMORY_S, decide, decide_between
 from barograph.control.decision_log import DecisionLog
-from barograph.control.epoch_length import Recovery, epoch_length
 from barograph.control.guards import Act, Guards, OldFigures, acts_of, guard, remember
 from barograph.control.guards.acts import HOUR_S
 from barograph.control.node_pool import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from barograph.control.quiet_moments import Quiet, in_quiet_moments
+from barograph.engines.epoch_length import Recovery, epoch_length
 from barograph.engines.port import Engine
 from barograph.history.files import parts
 from barograph.history.read import changes_since, last_cycles
@@ -90,8 +90,8 @@ class Loop:
         self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
 
-    def recall(self, folder: Path, wall_ms: int) -> None:
-        """Continue from a recorded history, if there is one. wall_ms: now. Raises BadInput where it cannot be read.
+    def recall(self, folder: Path) -> None:
+        """Continue from a recorded history, if there is one. Raises BadInput where it cannot be read.
 
         Only what was recorded of the last application is recalled; if another one runs now, ``turn`` forgets it.
         """
@@ -104,9 +104,8 @@ class Loop:
             if c.snapshot.metrics.instances:  # a decision between two cycles has no metrics of its own
                 self.history.append(replace(c, snapshot=self._old_figures(self.history, c.snapshot).believed))
         self._decisions.recall(recent)
-        for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
-            if cycle.snapshot.application == last:
-                self.acts = (*self.acts, *acts_of(cycle))
+        for cycle in changes_since(folder, last, recent[-1].snapshot.at_s - HOUR_S):
+            self.acts = (*self.acts, *acts_of(cycle))
 
     def turn(self) -> Cycle:
         """One cycle."""

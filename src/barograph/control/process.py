@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from barograph.config import default
-from barograph.control.epoch_length import Recovery
 from barograph.control.guards import Guards
 from barograph.control.heartbeat import ControllerKeeper, HeartbeatFile
 from barograph.control.loop import WAKE_S, Loop, Mode, Settings
 from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.history.write import Recorder
@@ -133,7 +133,7 @@ def main(parent: int, config: ControllerConfig) -> int:
     engine = RemoteEngine(Path(config.socket))
     lengths = None if config.recovery_s is None else RemoteEpochLengths(engine)
     loop = Loop(engine, settings, recorder, lengths, heartbeat, RemoteNodePool(engine))
-    loop.recall(folder, round(time.time() * 1000))
+    loop.recall(folder)
     changes = ChangeWatch(RemoteEngine(Path(config.socket)), stop)
     changes.came_within(0.0)  # takes the present count, so that a change during the first cycle is noticed
 

@@ -86,13 +86,17 @@ class Recorder:
         self._forecasts.append((self._recorded + horizon_cycles, entry.number, cycle))
         return entry
 
+    def held(self) -> tuple[Entry, ...]:
+        """Entries that could not be written yet, oldest first."""
+        return self._held.entries()
+
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
 
     def _open(self) -> None:
         """Become the folder's writer."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         sweep(self.folder)
         self._sizes = {part: part.path.stat().st_size for part in parts(self.folder)}

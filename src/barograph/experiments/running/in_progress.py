@@ -114,7 +114,8 @@ class RunInProgress:
             self.journal.begin(self.start_ms, first)
         self.inputs = self.settings.inputs(self.start_ms)
         self.say("starting the query")
-        return self.supervisor.start(self._build, limits=self.settings.restart, options=self.settings.query)
+        asked = self.settings
+        return self.supervisor.start(self._build, limits=asked.restart, options=asked.query, recovery=asked.recovery)
 
     def _decide_first(self) -> First:
         """By the policy that steers; by none where it only advises."""

@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from barograph.config import default
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.launch import MASTER
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
 from barograph.engines.spark.cluster.node_status import executors_of, kill_executor
@@ -109,6 +110,37 @@ def test_a_killed_executor(stage: LocalCluster, capsys: pytest.CaptureFixture[st
         assert query.lastProgress is not None
         assert not query.isActive
         assert query.awaitTermination() is None
+
+
+def test_what_was_read_again_is_committed_and_not_read_a_third_time(stage: LocalCluster) -> None:
+    """The epoch lasts five minutes. Without an early commit the second restart would read everything again."""
+    with stage.query("twice", epoch_s=300.0, supervised=True) as counting:
+        query = handle(counting)
+        out = counting.output()
+        counting.settle(lambda: counting.output() > out + 20_000, 60.0)  # a few seconds of rows to read again
+        kill_executor(stage.cluster.run, *node_of(stage, counting, "count/1"))
+        await_flow(counting)
+        (first,) = query.restarts
+        assert first.epoch is not None
+        counting.settle(lambda: counting.epoch() > (first.epoch or 0) and bool(counting.executors()), 60.0)
+        kill_executor(stage.cluster.run, *node_of(stage, counting, "count/0"))
+        await_flow(counting, 2)
+        second = query.restarts[1]
+        assert second.epoch is not None and second.epoch > first.epoch
+        assert second.rows.read < first.rows.read, query.restarts
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_the_recovery_target_bounds_epochs_without_a_controller(stage: LocalCluster) -> None:
+    """The trigger says five minutes. A target that no epoch meets leads to the shortest one."""
+    recovery = Recovery(recovery_s=0.1, down_s=0.1, least_s=3.0)
+    with stage.query("bounded", epoch_s=300.0, supervised=True, recovery=recovery) as counting:
+        first = counting.epoch()
+        counting.settle(lambda: counting.epoch() >= first + 2, 90.0, look_s=0.5)
+        assert stage.supervisor.bounds.most_s["bounded"] == 3.0
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
 
 
 def test_a_killed_node_comes_back(stage: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
