@@ -26,19 +26,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "maven": {"model"},
     "guardian": {"model", "engines.spark"},
     "kafka": {"model", "maven", "guardian", "engines.spark"},
-    "engines": {"model"},
+    "engines": {"model", "config"},
     "engines.sim": {"model", "config", "engines", "recordings"},
     "engines.spark": {"model", "config", "engines", "logs"},
     "history": {"model", "config", "engines.sim", "logs"},
     "policy": {"model", "config"} | STAGES,
     "control": {"model", "config", "policy", "engines", "engines.sim", "engines.spark", "history", "logs"},
-    "priority": {"model", "config", "control", "engines.spark", "logs"},
+    "priority": {"model", "config", "control", "engines", "engines.spark", "logs"},
     "workloads": {"model", "config", "engines.spark"},
     "report": {"model", "config", "history", "experiments"},
     "experiments": ALL - {"cli", "testing"},
     "testing": ALL - {"cli"},
     "cli": ALL,
-    "__init__": {"config", "engines.spark", "priority"},  # the public API
+    "__init__": {"config", "engines", "engines.spark", "priority"},  # the public API
 }
 MODULES = sorted(ROOT.rglob("*.py"))
 

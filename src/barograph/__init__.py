@@ -34,9 +34,11 @@ def start(
 
     level, desired_nodes, minimum_nodes: its priority (1 is highest) and what policies that share out whole nodes go by.
     Where they are None, the options query.* decide: spark.barograph.query.* keys of the session, then barograph.toml of
-    the working directory, then the defaults. So do restart.* for restarts.
+    the working directory, then the defaults. So do restart.* for restarts, and recovery and epochs.* for the length of
+    its epochs: they are ended early enough that a failure is made up for within the recovery target.
     """
     from barograph.config import resolve
+    from barograph.engines.epoch_length import recovery_of
     from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
     from barograph.engines.spark.query.failures.diagnosis import RestartLimits
     from barograph.engines.spark.query.query_options import QueryOptions
@@ -49,6 +51,7 @@ def start(
         checkpoint,
         limits=RestartLimits(**config.fields("restart")),
         options=QueryOptions(**config.fields("query")),
+        recovery=recovery_of(config["recovery"], config.fields("epochs")),
     )
 
 

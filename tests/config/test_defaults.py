@@ -4,10 +4,10 @@ from dataclasses import MISSING, fields
 
 import pytest
 
-from barograph.control.epoch_length import Recovery
 from barograph.control.guards import Guards
 from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import tuned_settings
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits

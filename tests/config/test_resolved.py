@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from barograph.config import OPTIONS, resolve
-from barograph.control.epoch_length import Recovery
 from barograph.control.guards import Guards
 from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions

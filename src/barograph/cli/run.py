@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
     load = None if config["run.load"] is None else Load.parse(config["run.load"])
 
     # Importing Spark takes a second; arguments that are wrong above are reported before that.
+    from barograph.engines.epoch_length import recovery_of
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.engines.spark.log_folder import end_of, new_log_folder
     from barograph.engines.spark.query.failures.diagnosis import RestartLimits
@@ -116,6 +117,7 @@ def run(args: argparse.Namespace) -> int:
         plain=config["policy"] == PLAIN,
         migration=MigrationMode(config["migration"] or MigrationMode.CUT),
         restart=RestartLimits(**config.fields("restart")),
+        recovery=recovery_of(config["recovery"], config.fields("epochs")),
         query=QueryOptions(**config.fields("query")) if config.any_set("query") else None,
         conf=config.spark_settings(),
     )

@@ -43,7 +43,8 @@ STEERING = (
     ),
     Option(
         name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN,), default=30.0, above=0, off="off",
-        meaning="target recovery time after a failure; a policy sets epochs by it; off uses the epoch's own length",
+        meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows; "
+        "off: epochs have their own length",
     ),
     Option(
         name="history", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="not kept", metavar="DIR",

@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from barograph.engines.spark.cluster.processes import EndWatch, identify
 from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
 
 STANDARD_ERROR = 2  # the file descriptor, as a process inherits it
-_LOOK_S = 0.1
+_LOOK_S = 0.5  # whether it hangs; its end is noticed at once
 _FIRST_PATIENCE_S = 60.0  # from its start to its first heartbeat: Python and numpy have to be loaded
 _QUICK_DEATH_S = 10.0
 _LONGEST_WAIT_S = 15.0
@@ -101,6 +102,7 @@ class ControllerKeeper:
         self.said: list[str] = []
         self.starts = 0
         self._closed = threading.Event()
+        self._ends = EndWatch()
         self._wait_s = 0.0
         self._last: Heartbeat | None = None
         self.process = self._start()
@@ -116,7 +118,9 @@ class ControllerKeeper:
     def close(self) -> None:
         """End the process, by SIGTERM and then by SIGKILL, and start no other."""
         self._closed.set()
+        self._ends.wake()
         self._thread.join()
+        self._ends.close()
         if self.process.poll() is None:
             self.process.terminate()
             # A stopped process handles SIGTERM only after it continues.
@@ -140,7 +144,11 @@ class ControllerKeeper:
                 out.close()
 
     def _watch(self) -> None:
-        while not self._closed.wait(_LOOK_S):
+        while not self._closed.is_set():
+            there = identify(self.process.pid)
+            self._ends.wait([there] if there is not None else [], _LOOK_S if there is not None else 0.0)
+            if self._closed.is_set():
+                return
             code = self.process.poll()
             if code is None:
                 if (why := self._hangs()) is None:

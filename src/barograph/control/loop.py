@@ -15,11 +15,11 @@ from pathlib import Path
 from barograph.config import default
 from barograph.control.decide import MEMORY_CYCLES, MEMORY_S, decide, decide_between
 from barograph.control.decision_log import DecisionLog
-from barograph.control.epoch_length import Recovery, epoch_length
 from barograph.control.guards import Act, Guards, OldFigures, acts_of, guard, remember
 from barograph.control.guards.acts import HOUR_S
 from barograph.control.node_pool import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from barograph.control.quiet_moments import Quiet, in_quiet_moments
+from barograph.engines.epoch_length import Recovery, epoch_length
 from barograph.engines.port import Engine
 from barograph.history.files import parts
 from barograph.history.read import changes_since, last_cycles

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from barograph.config import default
-from barograph.control.epoch_length import Recovery
 from barograph.control.guards import Guards
 from barograph.control.heartbeat import ControllerKeeper, HeartbeatFile
 from barograph.control.loop import WAKE_S, Loop, Mode, Settings
 from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.history.write import Recorder

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from barograph.config import default
-from barograph.control.guards.acts import changed, distress_s, load_rows_s
+from barograph.control.guards.acts import changed, distress_s
 from barograph.control.guards.guard import homeless
 from barograph.control.guards.rollback import CALM_S
 from barograph.control.guards.trim import Held, made_valid, without
+from barograph.engines.epoch_length import load_rows_s
 from barograph.model import Cycle, Plan, Reason, ReasonCode, Snapshot
 
 _FEWEST = 3  # with fewer loads their range says nothing

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barograph.config import default
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
@@ -43,6 +44,7 @@ class RunSettings:
     plain: on Spark without the plug-in, where nothing can be changed or steered.
     logs: a folder for the logs of Spark and of the controller; None: Spark's go to standard error.
     restart: when the query is restarted after a failure. query: its priority and nodes; None: the defaults.
+    recovery: bounds epochs where no policy sets them; None: they are as long as epoch_s says.
     conf: further settings of the Spark session.
     journal: a file for what must outlive the driver; a driver that finds one continues that run.
     """
@@ -68,6 +70,7 @@ class RunSettings:
     logs: Path | None = None
     restart: RestartLimits = field(default_factory=RestartLimits)
     query: QueryOptions | None = None
+    recovery: Recovery | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

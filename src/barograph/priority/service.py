@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from py4j.protocol import Py4JError
 
-from barograph.control.guards.acts import load_rows_s
+from barograph.engines.epoch_length import load_rows_s
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.priority_hooks import SparkPriorityHooks
 from barograph.engines.spark.driver.supervisor import Supervisor

@@ -16,6 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barograph.config import default
 from barograph.control.heartbeat import ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.node_release import released_nodes
@@ -105,18 +106,19 @@ class LocalCluster:
         lines: LineShape = LINES,
         load: str | None = None,
         workload: Workload = WORDCOUNT,
+        recovery: Recovery | None = None,
     ) -> Iterator["RunningQuery"]:
         """A query of the workload that runs until the block ends; when the block begins every instance is running.
 
         name: of the query; the workload's if empty. supervised: restarted after failures. load: a load shape of one
-        hour, instead of a constant rate.
+        hour, instead of a constant rate. recovery: bounds the epochs of a supervised query.
         """
         instances = parallelism or workload.default_parallelism
         with tempfile.TemporaryDirectory(prefix="barograph-test-", ignore_cleanup_errors=True) as folder:
             schedule = Load.parse(load or f"constant {rate}").schedule(1.0 if load is None else 3600.0)
             inputs = workload.inputs(Replay(schedule, lines=lines), instances)
             started = _Query(workload, name or workload.name, inputs, instances, Path(folder), tamper)
-            with self._running(started, epoch_s, supervised) as running:
+            with self._running(started, epoch_s, supervised, recovery) as running:
                 yield running
 
     @contextmanager
@@ -126,11 +128,13 @@ class LocalCluster:
             yield running
 
     @contextmanager
-    def _running(self, started: "_Query", epoch_s: float, supervised: bool) -> Iterator["RunningQuery"]:
+    def _running(
+        self, started: "_Query", epoch_s: float, supervised: bool, recovery: Recovery | None = None
+    ) -> Iterator["RunningQuery"]:
         def build() -> DataStreamWriter:
             return started.writer(self.spark, epoch_s)
 
-        query = self.supervisor.start(build) if supervised else build().start()
+        query = self.supervisor.start(build, recovery=recovery) if supervised else build().start()
         self.engine.refresh()
         before = self.engine.output_rows(started.name)
         running = RunningQuery(self, started, query, before)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from barograph.engines.epoch_length import load_rows_s
 from barograph.model import Cycle, Placement, Plan, ReasonCode, RefusalCode, Snapshot
 
 HOUR_S = 3600.0
@@ -90,15 +91,6 @@ def remember(acts: Sequence[Act], cycle: Cycle) -> tuple[Act, ...]:
     at 0, are dropped."""
     now_s = cycle.snapshot.at_s
     return (*(a for a in acts if now_s - HOUR_S < a.at_s < now_s), *acts_of(cycle))
-
-
-def load_rows_s(now: Snapshot, topology: str) -> float | None:
-    """Rows a second that fall due at its sources; None where nothing was measured."""
-    of = now.topology(topology)
-    sources = [o.name for o in of.operators if o.source or not of.parents(o.name)]
-    if not any((topology, name) in now.metrics.rows_of_operator for name in sources):
-        return None
-    return sum(now.metrics.of_operator(topology, name).arrived for name in sources) / now.cycle_s
 
 
 def distress_s(now: Snapshot, topology: str) -> float | None:

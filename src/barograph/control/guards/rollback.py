@@ -7,8 +7,9 @@ beyond what it was. If the load has grown meanwhile, the act cannot be judged an
 
 from collections.abc import Sequence
 
-from barograph.control.guards.acts import Act, distress_s, figures_stale, load_rows_s
+from barograph.control.guards.acts import Act, distress_s, figures_stale
 from barograph.engines.check import refusals
+from barograph.engines.epoch_length import load_rows_s
 from barograph.model import Cycle, Instance, MigrationMode, Placement, Plan, Reason, ReasonCode, Rescale, Slot, Snapshot
 
 CALM_S = 1.0  # a topology whose rows wait no longer than this is not in distress

@@ -46,6 +46,11 @@ class WatchedTelemetry:
         with self._lock:
             return self._telemetry.output.get(topology, OutputCounts()).as_dict()
 
+    def new_output(self, topology: str, known: OutputCounts) -> dict[int, int]:
+        """Rows out by centisecond, as far as ``known`` has other numbers."""
+        with self._lock:
+            return self._telemetry.output.get(topology, OutputCounts()).news_for(known)
+
     def latency(self, topology: str, clock: str) -> Histogram:
         """Complete times of every row that has left the topology so far; clock: due or read."""
         with self._lock:

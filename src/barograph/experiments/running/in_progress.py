@@ -114,7 +114,8 @@ class RunInProgress:
             self.journal.begin(self.start_ms, first)
         self.inputs = self.settings.inputs(self.start_ms)
         self.say("starting the query")
-        return self.supervisor.start(self._build, limits=self.settings.restart, options=self.settings.query)
+        asked = self.settings
+        return self.supervisor.start(self._build, limits=asked.restart, options=asked.query, recovery=asked.recovery)
 
     def _decide_first(self) -> First:
         """By the policy that steers; by none where it only advises."""
@@ -175,7 +176,7 @@ class RunInProgress:
         """Between two epochs, so that nothing is repeated."""
         self.engine.hold(self.topology.name)
         self.engine.refresh()
-        self.journal.saw(self.engine.output(self.topology.name), self._latency(), self.read.rows(), None)
+        self.journal.saw(self._new_output(), self._latency(), self.read.rows(), None)
         self.journal.left(int(time.time() * 1000))
         raise StartAgain
 
@@ -186,11 +187,10 @@ class RunInProgress:
         read, inputs = self.read.rows(), len(self.inputs)
         due = inputs * int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
         now_cs = int(time.time() * 100)
-        output = self.engine.output(self.topology.name)
         present = self.engine.present(self.topology.name)
-        self.journal.saw(output, self._latency(), read, present.planned_ms if present else None)
+        self.journal.saw(self._new_output(), self._latency(), read, present.planned_ms if present else None)
         self.actions.note_orders()
-        out = sum(output.get(t, 0) for t in range(now_cs - 150, now_cs - 50))
+        out = self.engine.output_rows(self.topology.name, now_cs - 150, now_cs - 50)
         latency = next((t.latency_due for t in now.topology_metrics), None)
         rate = inputs * self.schedule.rate_at(max(at_s, 0.0))
         self.show(
@@ -208,6 +208,9 @@ class RunInProgress:
             self.unsteered.take(at_s, now)
         return now
 
+    def _new_output(self) -> dict[int, int]:
+        return self.engine.new_output(self.topology.name, self.journal.seen)
+
     def _latency(self) -> dict[str, Histogram]:
         return {clock: self.engine.latency(self.topology.name, clock) for clock in CLOCKS}
 
@@ -216,7 +219,7 @@ class RunInProgress:
         read = committed_offsets(self.checkpoint)
         counted = self.workload.counted(self.spark, str(self.checkpoint))
         verdict = judge(self.workload.due(self.spark, self.inputs, read), counted)
-        self.journal.saw(self.engine.output(self.topology.name), self._latency(), self.read.rows(), None)
+        self.journal.saw(self._new_output(), self._latency(), self.read.rows(), None)
         restarts = (*self.journal.earlier.restarts, *(restart_report(r, self.start_ms) for r in query.restarts))
         output = self.journal.output
         new = first_time_output(output, restarts, self.start_ms)
@@ -237,7 +240,7 @@ class RunInProgress:
         return RunReport(
             self.workload.name, str(self.settings.load), self.settings.seconds, rows_due(self.inputs), undrained,
             verdict, longest(found), planned, actions,
-            (*self.notes, *strays(epochs)), restarts, sum(output.values()),
+            (*self.notes, *strays(epochs)), restarts, self.journal.rows_out,
             self.journal.latency, self.settings.timeout_s, steering, self.start_ms,
             degradation(new, self.schedule, self.start_ms, self.settings.seconds, results, stops),
             None if self.first is None else self.first.to_json(),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.bridge.output_counts import MOST_CENTISECONDS, OutputCounts
 from barograph.experiments.figures.pauses import STEP_MS
 from barograph.experiments.figures.repeats import RestartReport
 from barograph.experiments.report import CLOCKS, ActionReport
@@ -19,6 +20,7 @@ from barograph.model import Placement
 from barograph.model.codec import from_json, to_json
 
 Window = tuple[float, float]
+MOST_OUTPUT = 24 * MOST_CENTISECONDS  # a day: 35 MB
 DRIVER_KILLED = "the driver was killed"
 STARTED_AGAIN = "the application was ended and started again, to move instances"
 
@@ -61,7 +63,8 @@ class Journal:
         self._file: TextIO | None = None if path is None else path.open("a", encoding="utf-8")
         self._lock = threading.Lock()
         self._actions: list[tuple[ActionReport, Window]] = []
-        self._output: dict[int, int] = {}
+        self.seen = OutputCounts(MOST_OUTPUT)
+        """Output of this driver by centisecond, as far as it was noted here."""
         self._latency: dict[str, Histogram] = {}
         self._epochs: set[int] = set()
         self._ordered = (self.earlier.parallelism, self.earlier.placement)
@@ -109,12 +112,11 @@ class Journal:
         self._write("restart", **asdict(restart))
 
     def saw(
-        self, output: Mapping[int, int], latency: Mapping[str, Histogram], read_rows: int, planned_ms: int | None
+        self, new: Mapping[int, int], latency: Mapping[str, Histogram], read_rows: int, planned_ms: int | None
     ) -> None:
-        """Output and rows read of this driver so far; of the output only what is new is written."""
+        """Rows read of this driver so far, and of its output what differs from ``seen``."""
         self._latency = dict(latency)
-        new = {t: rows for t, rows in output.items() if self._output.get(t) != rows}
-        self._output.update(new)
+        self.seen.update(new)
         if planned_ms is not None:
             self._epochs.add(planned_ms)
         if self._file is not None:
@@ -125,11 +127,16 @@ class Journal:
 
     @property
     def output(self) -> dict[int, int]:
-        """Output rows by centisecond since 1970, of all drivers."""
+        """Output rows by centisecond since 1970, of all drivers, over the last day."""
         whole = dict(self.earlier.output)
-        for step, rows in self._output.items():
+        for step, rows in self.seen.items():
             whole[step] = whole.get(step, 0) + rows
         return whole
+
+    @property
+    def rows_out(self) -> int:
+        """Of all drivers, since the run's begin."""
+        return sum(self.earlier.output.values()) + self.seen.total_ever
 
     @property
     def latency(self) -> dict[str, Histogram]:

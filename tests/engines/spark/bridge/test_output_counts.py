@@ -51,3 +51,23 @@ def test_many_counts_come_at_once() -> None:
     assert START not in flow
     flow.put(centiseconds[-1:], np.array([3]))
     assert flow[int(centiseconds[-1])] == 3, "the total of a centisecond, not an amount to add"
+
+
+@given(st.lists(st.tuples(st.integers(0, 20_000), st.integers(1, 9))), st.lists(st.integers(0, 20_000)))
+def test_news_are_what_another_does_not_know(reports: list[tuple[int, int]], also: list[int]) -> None:
+    counts, known = OutputCounts(), OutputCounts()
+    known.update(dict(reports))
+    counts.update(dict(reports))
+    counts.update(dict.fromkeys(also, 10))
+    assert counts.news_for(known) == dict.fromkeys(also, 10)
+    known.update(counts.news_for(known))
+    assert known.as_dict() == counts.as_dict()
+    assert not counts.news_for(known)
+
+
+def test_the_total_has_also_what_was_dropped() -> None:
+    counts = OutputCounts(most=6_000)
+    for minute in range(100):
+        counts.update({minute * 6_000: 2})
+    assert counts.total_ever == 200
+    assert len(counts) <= 3

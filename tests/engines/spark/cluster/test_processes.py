@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +14,7 @@ import pytest
 from barograph.engines.spark.cluster.processes import (
     NODE_MARK,
     RUN_MARK,
+    EndWatch,
     Process,
     alive,
     identify,
@@ -68,3 +71,26 @@ def test_zombie_is_not_alive(sleeper: subprocess.Popen[bytes]) -> None:
     assert send(process, signal.SIGKILL)
     assert wait_gone(process, 10)
     assert identify(sleeper.pid) is None  # ended, although it was not waited for yet
+
+
+def test_an_end_ends_the_wait_at_once_and_so_does_a_call_to_wake() -> None:
+    watch = EndWatch()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        there = identify(process.pid)
+        assert there is not None
+        assert _waited_s(watch, [there], 0.2) >= 0.2
+        threading.Timer(0.2, process.kill).start()
+        assert _waited_s(watch, [there], 30.0) < 15.0
+        assert _waited_s(watch, [there], 30.0) < 15.0, "it has ended before the wait"
+    threading.Timer(0.2, watch.wake).start()
+    assert _waited_s(watch, [], 30.0) < 15.0
+    assert _waited_s(watch, [], 30.0) < 15.0, "it was woken before the wait"
+    watch.close()
+    watch.close()
+    watch.wake()
+
+
+def _waited_s(watch: EndWatch, processes: list[Process], timeout_s: float) -> float:
+    begun_s = time.monotonic()
+    watch.wait(processes, timeout_s)
+    return time.monotonic() - begun_s

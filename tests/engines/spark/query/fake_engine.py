@@ -55,6 +55,7 @@ class FakeEngine:
     held: Callable[[], bool] = lambda: True
     runs: list[FakeRun] = field(default_factory=list)
     let_go: list[str] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
 
     seats: int = 8
 
@@ -94,6 +95,9 @@ class FakeEngine:
 
     def fit(self, _topology: str, _seats: int | None) -> int:
         return 4 if self.comes_up else 0
+
+    def end_epoch(self, topology: str) -> None:
+        self.cut.append(topology)
 
     def hold(self, _topology: str) -> bool:
         return self.held()

@@ -16,25 +16,44 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from barograph.config import default
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.launch import MASTER
+from barograph.engines.spark.cluster.node_keeper import NodeKeeper
 from barograph.engines.spark.cluster.node_status import executors_of, kill_executor
 from barograph.engines.spark.cluster.processes import alive, send
 from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.model import BadInput, Instance, Outcome, Placement, Plan, Rescale
-from barograph.testing.local_cluster import LocalCluster, RunningQuery
+from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("all_executors")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_state() -> None:
-    """That of the shared cluster: it is started again in part, which needs its folder."""
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("keeper") / "state"))
+        yield
 
 
 @pytest.fixture(scope="module")
-def stage(kept_stage: LocalCluster) -> LocalCluster:
-    return kept_stage
+def stage(own_state: None) -> Iterator[LocalCluster]:  # noqa: ARG001  # asked for so that it comes first
+    with open_local_cluster() as opened:
+        keeper = NodeKeeper(opened.cluster)
+        yield opened
+        keeper.close()
+
+
+@pytest.fixture(autouse=True)
+def all_executors(stage: LocalCluster) -> Iterator[None]:
+    """Spark's master brings a lost executor back by itself; each test begins with all of them."""
+    yield
+    deadline = time.monotonic() + 120
+    while len(stage.engine.living()[0]) < stage.cluster.settings.nodes:
+        assert time.monotonic() < deadline, "the lost executor did not come back"
+        time.sleep(0.1)
 
 
 def handle(counting: RunningQuery) -> Supervised:
@@ -99,6 +118,37 @@ def test_a_killed_executor(stage: LocalCluster, capsys: pytest.CaptureFixture[st
         assert query.lastProgress is not None
         assert not query.isActive
         assert query.awaitTermination() is None
+
+
+def test_what_was_read_again_is_committed_and_not_read_a_third_time(stage: LocalCluster) -> None:
+    """The epoch lasts five minutes. Without an early commit the second restart would read everything again."""
+    with stage.query("twice", epoch_s=300.0, supervised=True) as counting:
+        query = handle(counting)
+        out = counting.output()
+        counting.settle(lambda: counting.output() > out + 20_000, 60.0)  # a few seconds of rows to read again
+        kill_executor(stage.cluster.run, *node_of(stage, counting, "count/1"))
+        await_flow(counting)
+        (first,) = query.restarts
+        assert first.epoch is not None
+        counting.settle(lambda: counting.epoch() > (first.epoch or 0) and bool(counting.executors()), 60.0)
+        kill_executor(stage.cluster.run, *node_of(stage, counting, "count/0"))
+        await_flow(counting, 2)
+        second = query.restarts[1]
+        assert second.epoch is not None and second.epoch > first.epoch
+        assert second.rows.read < first.rows.read, query.restarts
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
+
+
+def test_the_recovery_target_bounds_epochs_without_a_controller(stage: LocalCluster) -> None:
+    """The trigger says five minutes. A target that no epoch meets leads to the shortest one."""
+    recovery = Recovery(recovery_s=0.1, down_s=0.1, least_s=3.0)
+    with stage.query("bounded", epoch_s=300.0, supervised=True, recovery=recovery) as counting:
+        first = counting.epoch()
+        counting.settle(lambda: counting.epoch() >= first + 2, 90.0, look_s=0.5)
+        assert stage.supervisor.bounds.most_s["bounded"] == 3.0
+        verdict = counting.verdict()
+        assert verdict.exact, verdict
 
 
 def test_a_killed_node_comes_back(stage: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import json
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -17,6 +18,18 @@ from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
 from barograph.model import BadInput
 
 
+class _Methods:
+    """The methods of a Java class. Py4J asks the JVM at each use whether there is such a method; this asks once."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._of, name)
+        setattr(self, name, found)
+        return found
+
+
 class Bridge:
     """The plug-in, from Python."""
 
@@ -24,7 +37,7 @@ class Bridge:
         self._session = spark._jsparkSession
         jvm = spark._jvm
         assert jvm is not None
-        self._bridge = jvm.org.apache.spark.barograph.plugin.Bridge
+        self._bridge: Any = _Methods(jvm.org.apache.spark.barograph.plugin.Bridge)
         if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
             raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
 

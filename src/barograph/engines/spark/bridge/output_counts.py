@@ -21,6 +21,7 @@ class OutputCounts(Mapping[int, int]):
         self._most = most
         self._pieces: dict[int, NDArray[np.int32]] = {}  # by minute since 1970; only minutes with rows
         self._newest = 0
+        self._dropped = 0
 
     def put(self, centiseconds: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
         """These centiseconds have so many rows in all, as far as it is known now."""
@@ -39,11 +40,20 @@ class OutputCounts(Mapping[int, int]):
             self._newest = newest
             oldest = (newest - self._most) // PIECE_CENTISECONDS
             for old in [n for n in self._pieces if n < oldest]:
-                del self._pieces[old]
+                self._dropped += int(self._pieces.pop(old).sum())
+
+    def update(self, counts: Mapping[int, int]) -> None:
+        """Like ``put``."""
+        self.put(np.fromiter(counts.keys(), np.int64), np.fromiter(counts.values(), np.int64))
 
     @property
     def total(self) -> int:
         return sum(int(piece.sum()) for piece in self._pieces.values())
+
+    @property
+    def total_ever(self) -> int:
+        """With those that were dropped."""
+        return self.total + self._dropped
 
     def between(self, start: int, end: int) -> int:
         """Rows from start on, before end."""
@@ -51,6 +61,15 @@ class OutputCounts(Mapping[int, int]):
         for number, piece in self._pieces.items():
             first = number * PIECE_CENTISECONDS
             found += int(piece[max(0, start - first) : max(0, end - first)].sum())
+        return found
+
+    def news_for(self, known: "OutputCounts") -> dict[int, int]:
+        """Counts that ``known`` does not have, or has as another number. It costs little, however long the hour."""
+        found: dict[int, int] = {}
+        for number in sorted(self._pieces):
+            piece, old = self._pieces[number], known._pieces.get(number)
+            at = np.flatnonzero(piece if old is None else (piece != old) & (piece != 0))
+            found.update(zip((at + number * PIECE_CENTISECONDS).tolist(), piece[at].tolist(), strict=True))
         return found
 
     def as_dict(self) -> dict[int, int]:

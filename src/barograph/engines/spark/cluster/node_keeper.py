@@ -14,14 +14,15 @@ from pathlib import Path
 from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.launch import MASTER
-from barograph.engines.spark.cluster.processes import alive
+from barograph.engines.spark.cluster.processes import EndWatch, alive
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 0.2
+_LOOK_S = 0.2  # while something is down: it may be ordered up, or its wait be over
+_ALL_UP_S = 2.0  # an end is noticed at once, so this only makes up for what is not foreseen
 _QUICK_DEATH_S = 10.0  # a node that dies sooner after its start waits longer for its next start
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 
@@ -60,6 +61,7 @@ class NodeKeeper:
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._cluster = cluster
         self._stopped = threading.Event()
+        self._ends = EndWatch()
         self._starts: dict[str, tuple[float, int]] = {}  # name -> its last start, and quick deaths in a row before it
         self.problems: list[str] = []
         self._warnings = OnceOnly(log)
@@ -72,11 +74,16 @@ class NodeKeeper:
     def close(self) -> None:
         """Start nothing more. A start under way is waited for, so that none of its processes is left behind."""
         self._stopped.set()
+        self._ends.wake()
         for thread in self._threads:
             thread.join()
+        self._ends.close()
 
     def _watch(self, names: Collection[str]) -> None:
-        while not self._stopped.wait(_LOOK_S):
+        while not self._stopped.is_set():
+            leaders = [leader for name in names if (leader := self._cluster.run.leaders.get(name)) is not None]
+            up = [leader for leader in leaders if alive(leader)]
+            self._ends.wait(up, _ALL_UP_S if len(up) == len(names) else _LOOK_S)
             for name in names:
                 if not self._stopped.is_set() and self._is_to_start(name):
                     self._start(name)

@@ -102,6 +102,43 @@ def wait_gone(process: Process, timeout_s: float | None) -> bool:
         os.close(handle)
 
 
+class EndWatch:
+    """Waits until a process ends, without looking at it again and again, and can be woken from another thread."""
+
+    def __init__(self) -> None:
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+
+    def wait(self, processes: Iterable[Process], timeout_s: float) -> None:
+        """Until one of them has ended, the timeout is over, or ``wake`` was called, also before this."""
+        handles: list[int] = []
+        try:
+            poll = select.poll()
+            poll.register(self._wake, select.POLLIN)
+            for process in processes:
+                try:
+                    handles.append(os.pidfd_open(process.pid))
+                except ProcessLookupError:
+                    return
+                poll.register(handles[-1], select.POLLIN)
+                if not alive(process):
+                    return
+            poll.poll(max(0.0, timeout_s) * 1000)
+        finally:
+            for handle in handles:
+                os.close(handle)
+
+    def wake(self) -> None:
+        """For good: every later wait returns at once."""
+        if self._wake >= 0:
+            os.eventfd_write(self._wake, 1)
+
+    def close(self) -> None:
+        """After the last wait; also more than once."""
+        if self._wake >= 0:
+            os.close(self._wake)
+            self._wake = -1
+
+
 def kill(processes: Iterable[Process], timeout_s: float = 10.0) -> None:
     """SIGKILL them all, then wait until all are gone."""
     killed = [p for p in processes if send(p, signal.SIGKILL)]

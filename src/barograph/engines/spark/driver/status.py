@@ -19,6 +19,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
     engine = supervisor.engine
     now = engine.recently()
     queries = {q.topology: q for q in supervisor.queries}
+    lengths_s = {**supervisor.bounds.most_s, **engine.pace.wanted_s}
     names = [*(t.name for t in now.topologies), *(n for n in queries if n not in {t.name for t in now.topologies})]
     return {
         "app": supervisor.app,
@@ -29,7 +30,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "nodes": [_node(now, n) | _held_back(engine, n.name) for n in engine.nodes],
         "topologies": [
             _topology(now, name, queries.get(name), _out_rows_s(engine, name))
-            | {"epoch_s": engine.pace.wanted_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
+            | {"epoch_s": lengths_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
             for name in names
         ],
     }

@@ -6,13 +6,14 @@ It owns start and stop of queries; what runs where is decided by the controller 
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from barograph.config import resolve
+from barograph.engines.epoch_length import Recovery
 from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.bridge.baselines import require_observer
 from barograph.engines.spark.cluster.node_release import NodeRelease, released_nodes
@@ -21,6 +22,7 @@ from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
+from barograph.engines.spark.driver.epoch_bounds import EpochBounds
 from barograph.engines.spark.driver.hung_executors import HungExecutors
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.status import describe
@@ -35,6 +37,7 @@ from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode,
 from barograph.model.codec import from_json, to_json
 
 UP_TIMEOUT_S = 120.0
+STEERED_S = 60.0  # a controller that sent no plan for so long is gone, or only advises
 
 
 class Supervisor:
@@ -62,7 +65,8 @@ class Supervisor:
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
-        self._upkeep = [RegularUpkeep(self.engine)]
+        self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen)
+        self._upkeep = [RegularUpkeep(self.engine), RegularUpkeep(self.bounds, what="bounding epochs")]
         hung_after_s = resolve(spark=dict(spark.sparkContext.getConf().getAll()))["executor.hung-after"]
         if hung_after_s is not None and self.engine.can_grow():
             # A thread of its own: upkeep may wait for the engine's lock, and then it would look as if it came late.
@@ -75,15 +79,23 @@ class Supervisor:
         checkpoint: str | None = None,
         limits: RestartLimits | None = None,
         options: QueryOptions | None = None,
+        recovery: Recovery | None = None,
     ) -> Supervised:
-        """Start a query and keep it alive. ``build`` is called again, ahead, for each restart."""
+        """Start a query and keep it alive. ``build`` is called again, ahead, for each restart. recovery: bounds its
+        epochs, with or without a controller; None: they are as long as the query's trigger or a controller says."""
         query = Supervised(self.engine, build, checkpoint, limits or RestartLimits())
         if options is not None:
             self.engine.declare(query.topology, options)
         with self._lock:
             self._queries = {name: q for name, q in self._queries.items() if q.isActive}
             self._queries[query.topology] = query
+        self.bounds.bound(query.topology, recovery)
         return query
+
+    def _paced(self) -> Collection[str]:
+        """Topologies whose epochs a controller sets now."""
+        steered = self.steered_s is not None and time.monotonic() - self.steered_s < STEERED_S
+        return self.engine.pace.wanted_s if steered else ()
 
     @property
     def queries(self) -> tuple[Supervised, ...]:

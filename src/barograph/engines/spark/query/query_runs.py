@@ -19,6 +19,7 @@ from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.checkpoint import checkpoint_of, require_kept_checkpoint
+from barograph.engines.spark.query.early_commit import EarlyCommit
 from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
 from barograph.engines.spark.query.failures.patience import Patience
 from barograph.engines.spark.query.failures.post_mortem import PostMortem
@@ -69,6 +70,7 @@ class QueryRuns:
         self._up_since_s = float("inf")
         self._refused: Exception | None = None
         self._requests = RequestedRestarts(engine, self)
+        self._early = EarlyCommit(engine, self.topology)
         self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
         engine.set_restartable(self.topology, self)
         self._thread.start()
@@ -141,7 +143,8 @@ class QueryRuns:
         """Follow the present run, and those that requests start, until one ends without a request. Returns how."""
         end = self._await_up()
         while end is None:
-            end = self._patience.ask(lambda: self._engine.await_end(self.query, 1.0))
+            look_s = self._patience.ask(lambda: self._early.look(self.run_id))
+            end = self._patience.ask(partial(self._engine.await_end, self.query, look_s))
             if end is not None and (request := self._requests.present) is not None and not self.stopping.is_set():
                 if end.died:
                     request.died = True
@@ -244,6 +247,7 @@ class QueryRuns:
         next_end = self._await_up()
         # By now the last reports of the dead run are in.
         rows = self._patience.ask(lambda: replayed(self._engine, self.topology, dead_run))
+        self._early.died(dead_run, rows)
         with self.lock:
             self.restarts.append(Restart(at_ms, death.text, rows.epoch, time.monotonic() - died, rows))
         return next_end or self._follow()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.control.epoch_world import world
 
-from barograph.control.epoch_length import Recovery, capacity_rows_s, epoch_length
+from barograph.engines.epoch_length import Recovery, capacity_rows_s, epoch_length
 from barograph.model import BadInput, ReasonCode
 
 

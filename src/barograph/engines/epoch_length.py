@@ -9,10 +9,10 @@ so the longest epoch that keeps this within the recovery target R is E = ((R - D
 Long epochs cost less in steady state; short ones leave less to replay.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from barograph.config import default
-from barograph.control.guards.acts import load_rows_s
 from barograph.model import Reason, ReasonCode, Snapshot
 from barograph.model.checks import require, require_number, require_positive
 
@@ -37,6 +37,11 @@ class Recovery:
         ordered = self.least_s <= self.most_s
         require(ordered, f"the shortest epoch {self.least_s:g} s is above the longest epoch {self.most_s:g} s")
         require_number("near", self.near)
+
+
+def recovery_of(target_s: float | None, epochs: Mapping[str, float]) -> Recovery | None:
+    """By the options ``recovery`` and ``epochs.*``; None where there is no target."""
+    return None if target_s is None else Recovery(**{**epochs, "recovery_s": target_s})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,15 @@ def epoch_length(now: Snapshot, topology: str, recovery: Recovery, present_s: fl
     if backlog is not None:  # of a source that does not tell what is due it is unknown, which is not 0
         numbers["backlog_rows"] = backlog
     return EpochLength(seconds, Reason(topology, code, why, {**numbers, "epoch_s": seconds}))
+
+
+def load_rows_s(now: Snapshot, topology: str) -> float | None:
+    """Rows a second that fall due at its sources; None where nothing was measured."""
+    of = now.topology(topology)
+    sources = [o.name for o in of.operators if o.source or not of.parents(o.name)]
+    if not any((topology, name) in now.metrics.rows_of_operator for name in sources):
+        return None
+    return sum(now.metrics.of_operator(topology, name).arrived for name in sources) / now.cycle_s
 
 
 def capacity_rows_s(now: Snapshot, topology: str) -> float | None:

@@ -1,0 +1,106 @@
+"""Ends epochs that have become longer than the recovery target allows, where no controller sets their length.
+
+The supervisor measures each query every few seconds and computes the longest epoch by ``epoch_length``, as a controller
+does. It only ends epochs early: an epoch that its trigger ends sooner is left alone. A controller's lengths apply while
+it is there; when it is gone, both do.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from barograph.engines.epoch_length import Recovery, epoch_length
+from barograph.engines.spark.bridge.telemetry import EpochSeen
+from barograph.model import Snapshot
+
+log = logging.getLogger(__name__)
+
+OBSERVER = "supervisor"
+MEASURE_S = 10.0  # short enough to follow a load, long enough that looking costs nothing that can be measured
+
+
+class BoundedEpochs(Protocol):
+    """What an engine offers for it."""
+
+    def observe(self, observer: str) -> Snapshot: ...
+
+    def present(self, topology: str) -> EpochSeen | None: ...
+
+    def end_epoch(self, topology: str) -> None: ...
+
+    def lives(self) -> bool: ...
+
+
+class EpochBounds:
+    """Of one driver. paced: topologies whose epochs a controller sets now. frozen: whether nothing may be changed."""
+
+    def __init__(
+        self,
+        engine: BoundedEpochs,
+        paced: Callable[[], Collection[str]] = tuple,
+        frozen: Callable[[], bool] = lambda: False,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._engine, self._paced, self._frozen, self._now = engine, paced, frozen, now
+        self._recovery: dict[str, Recovery] = {}
+        self._most_s: dict[str, float] = {}
+        self._since_s: dict[
+            str, tuple[tuple[str, int], float]
+        ] = {}  # topology -> its epoch, and when it was first seen
+        self._measured: tuple[float, dict[str, str]] | None = (
+            None  # when, and the run of each topology that was up then
+        )
+
+    def bound(self, topology: str, recovery: Recovery | None) -> None:
+        """From now on its epochs are bounded so that it recovers in time; None: they are not."""
+        self._most_s.pop(topology, None)
+        if recovery is None:
+            self._recovery.pop(topology, None)
+        else:
+            self._recovery[topology] = recovery
+
+    @property
+    def most_s(self) -> dict[str, float]:
+        """Topology -> the longest epoch that it may have; a topology that was not measured yet is missing."""
+        return dict(self._most_s)
+
+    def lives(self) -> bool:
+        return self._engine.lives()
+
+    def keep_up(self) -> None:
+        """Measure if it is time, and end the epochs that last too long. The supervisor calls it once a second."""
+        paced = set(self._paced())
+        bounded = [name for name in list(self._recovery) if name not in paced]
+        if not bounded:
+            self._measured = None
+            return
+        self._measure(bounded)
+        for name in bounded:
+            epoch = self._engine.present(name)
+            if epoch is None:
+                self._since_s.pop(name, None)
+                continue
+            if (known := self._since_s.get(name)) is None or known[0] != (epoch.run, epoch.epoch):
+                self._since_s[name] = ((epoch.run, epoch.epoch), self._now())
+            elif self._now() - known[1] >= self._most_s.get(name, float("inf")) and not self._frozen():
+                # It may take a while to end; a cut that is repeated changes nothing.
+                self._engine.end_epoch(name)
+
+    def _measure(self, topologies: Collection[str]) -> None:
+        if self._measured is not None and self._now() - self._measured[0] < MEASURE_S:
+            return
+        now = self._engine.observe(OBSERVER)
+        present = {name: self._engine.present(name) for name in topologies}
+        up = {name: epoch.run for name, epoch in present.items() if epoch is not None and epoch.is_up}
+        # A cycle in which it was started says little about what it can process.
+        steady = {} if self._measured is None else self._measured[1]
+        for name in topologies:
+            recovery = self._recovery.get(name)
+            known = any(topology.name == name for topology in now.topologies)
+            if recovery is not None and known and name in up and steady.get(name) == up[name]:
+                found = epoch_length(now, name, recovery, self._most_s.get(name))
+                if found.seconds != self._most_s.get(name):
+                    log.info("epochs of %s last at most %.3g s: %s", name, found.seconds, found.reason.why)
+                self._most_s[name] = found.seconds
+        self._measured = (self._now(), up)

@@ -1,0 +1,113 @@
+"""The recovery target bounds epochs of supervised queries without a controller; it lengthens none."""
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from tests.control.epoch_world import world
+
+from barograph.engines.epoch_length import Recovery, recovery_of
+from barograph.engines.spark.bridge.telemetry import EpochSeen
+from barograph.engines.spark.driver.epoch_bounds import MEASURE_S, EpochBounds
+from barograph.model import Snapshot
+
+LEAST_S, FITTED_S = 5.0, 26.0  # of a topology without spare capacity, and of ``world()``
+
+
+@dataclass
+class Driver:
+    """A query whose epochs end only if they are cut; its clock is moved by ``go``."""
+
+    snapshot: Snapshot = field(default_factory=world)
+    run: str = "a"
+    epoch: int = 0
+    up: bool = True
+    now_s: float = 1000.0
+    cuts: list[float] = field(default_factory=list)
+    paced: tuple[str, ...] = ()
+    frozen: bool = False
+    observed: int = 0
+
+    def __post_init__(self) -> None:
+        self.bounds = EpochBounds(self, lambda: self.paced, lambda: self.frozen, lambda: self.now_s)
+
+    def observe(self, _observer: str) -> Snapshot:
+        self.observed += 1
+        return self.snapshot
+
+    def present(self, _topology: str) -> EpochSeen | None:
+        return cast(EpochSeen, SimpleNamespace(run=self.run, epoch=self.epoch, is_up=self.up))
+
+    def lives(self) -> bool:
+        return True
+
+    def end_epoch(self, topology: str) -> None:
+        assert topology == "t"
+        self.cuts.append(self.now_s)
+        self.epoch += 1
+
+    def go(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.now_s += 1.0
+            self.bounds.keep_up()
+
+
+def lengths(driver: Driver) -> list[float]:
+    return [b - a for a, b in zip(driver.cuts, driver.cuts[1:], strict=False)]
+
+
+def test_an_epoch_ends_when_it_is_as_long_as_the_target_allows() -> None:
+    driver = Driver()
+    driver.bounds.bound("t", Recovery())
+    driver.go(120)
+    assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
+    assert driver.cuts and set(lengths(driver)) == {FITTED_S + 1}  # an epoch is seen up to a second after it begins
+    assert driver.observed == pytest.approx(120 / MEASURE_S, abs=1)
+
+
+def test_a_higher_load_shortens_the_open_epoch() -> None:
+    driver = Driver()
+    driver.bounds.bound("t", Recovery())
+    driver.go(22)
+    driver.snapshot = world(busy=(1.0, 10.0, 1.0))
+    driver.go(10)
+    assert driver.bounds.most_s == {"t": LEAST_S}
+    assert driver.cuts
+
+
+@pytest.mark.parametrize("why", ["not bounded", "paced by a controller", "frozen"])
+def test_other_epochs_are_left_alone(why: str) -> None:
+    driver = Driver(paced=("t",) if why == "paced by a controller" else (), frozen=why == "frozen")
+    driver.bounds.bound("t", recovery_of(None if why == "not bounded" else 30.0, {}))
+    driver.go(200)
+    assert driver.cuts == []
+    if why != "frozen":
+        assert driver.observed == 0  # looking costs CPU of the driver
+
+
+def test_when_its_controller_is_gone_it_is_bounded() -> None:
+    driver = Driver(paced=("t",))
+    driver.bounds.bound("t", Recovery())
+    driver.go(100)
+    driver.paced = ()
+    driver.go(100)
+    assert driver.cuts
+
+
+def test_the_cycle_of_a_start_says_nothing() -> None:
+    """An instance that loads code seems busy, and the epoch would be as short as allowed."""
+    driver = Driver(snapshot=world(busy=(1.0, 10.0, 1.0)), up=False)
+    driver.bounds.bound("t", Recovery())
+    driver.go(12)
+    driver.up = True
+    driver.go(10)
+    assert driver.bounds.most_s == {}
+    driver.snapshot = world()
+    driver.go(10)
+    assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
+    driver.run, driver.snapshot = "b", world(busy=(1.0, 10.0, 1.0))
+    driver.go(10)
+    assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
+    driver.go(10)
+    assert driver.bounds.most_s == {"t": LEAST_S}
