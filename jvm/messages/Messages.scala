@@ -8,11 +8,17 @@ final case class Report(executor: String, heard: Long, lives: Seq[LifeReport], p
 
 /**
  * Each message as bytes, and back. From an executor: hello (its name; sent with a reference to its mailbox) and report;
- * the answer to both is the present orders, or null if it has them. From the driver: orders, and two questions.
+ * the answer to both is the present orders, or null if it has them; and a question for the shuffle's key. From the
+ * driver: orders, and two questions.
  */
 object Messages {
   def hello(executor: String): Array[Byte] = written(Wire.Hello)(_.text(executor))
   def helloIn(message: Array[Byte]): String = read(message, Wire.Hello)(_.text())
+
+  /** A question to the driver: the key of its application's shuffle. */
+  val askKey: Array[Byte] = written(Wire.AskKey)(_ => ())
+  def key(key: Array[Byte]): Array[Byte] = written(Wire.Key)(to => to.each(key.toSeq)(to.byte))
+  def keyIn(message: Array[Byte]): Array[Byte] = read(message, Wire.Key)(from => from.each(from.byte()).toArray)
 
   /** A question to an executor; one that is alive answers `here`. */
   val areYouThere: Array[Byte] = written(Wire.AreYouThere)(_ => ())

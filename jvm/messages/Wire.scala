@@ -23,6 +23,8 @@ object Wire {
   val Here: Byte = 5
   val AskHowFar: Byte = 6
   val HowFar: Byte = 7
+  val AskKey: Byte = 8
+  val Key: Byte = 9
 
   /** The kind of a message; 0, which no kind has, if it is too short to have one. */
   def kindOf(message: Array[Byte]): Byte = if (message.length < 2) 0 else message(1)

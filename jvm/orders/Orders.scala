@@ -22,26 +22,21 @@ object Cuts {
 
   private val lines = new ConcurrentHashMap[String, Line]()
   @volatile private var heard = -1L
-  /** Called before orders are taken; tests delay them here. */
-  @volatile private[barograph] var arriving: () => Unit = () => ()
 
   def of(runId: String): Line = lines.computeIfAbsent(runId, _ => new Line)
 
   def version: Long = heard
 
-  def take(orders: Orders): Unit = {
-    arriving()
-    synchronized {
-      if (orders.version > heard) {
-        orders.cuts.foreach { case (run, epoch) =>
-          val line = of(run)
-          if (epoch > line.epoch) line.epoch = epoch
-        }
-        Gates.take(orders)
-        heard = orders.version
-        // A run that no order names has ended: its entry would only use memory.
-        lines.keySet().removeIf(run => lines.get(run).epoch >= 0 && !orders.cuts.contains(run))
+  def take(orders: Orders): Unit = synchronized {
+    if (orders.version > heard) {
+      orders.cuts.foreach { case (run, epoch) =>
+        val line = of(run)
+        if (epoch > line.epoch) line.epoch = epoch
       }
+      Gates.take(orders)
+      heard = orders.version
+      // A run that no order names has ended: its entry would only use memory.
+      lines.keySet().removeIf(run => lines.get(run).epoch >= 0 && !orders.cuts.contains(run))
     }
   }
 }

@@ -5,8 +5,9 @@ import java.util.{Map => JMap}
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
-import org.apache.spark.barograph.messages.{Malformed, Messages}
+import org.apache.spark.barograph.messages.{Malformed, Messages, Wire}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
+import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.Totals
 import org.apache.spark.scheduler.{
   SparkListener, SparkListenerEvent, SparkListenerExecutorAdded, SparkListenerExecutorRemoved}
@@ -18,6 +19,7 @@ class DriverHands extends DriverPlugin {
     Ledger.reset()
     Totals.reset()
     Mailboxes.reset()
+    ShuffleKey.renew()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
         Ledger.executorAdded(DriverHands.seatsOf(e, SparkInternals.tasksAtOnce(context.getConf, _)))
@@ -35,7 +37,7 @@ class DriverHands extends DriverPlugin {
     java.util.Map.of()
   }
 
-  /** The answer is the present orders, or null if the executor has them or its message was dropped. */
+  /** The answer is the key or the present orders, or null if the executor has them or its message was dropped. */
   override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull
 
   private def answer(message: AnyRef): Array[Byte] = message match {
@@ -43,6 +45,7 @@ class DriverHands extends DriverPlugin {
       val mailbox = Mailbox.of(reference).getOrElse(throw new Malformed(s"$reference is no mailbox"))
       Mailboxes.remember(Messages.helloIn(hello), mailbox)
       Messages.orders(Ledger.current)
+    case question: Array[Byte] if Wire.kindOf(question) == Wire.AskKey => Messages.key(ShuffleKey.get)
     case bytes: Array[Byte] =>
       val report = Messages.reportIn(bytes)
       Totals.take(report.executor, report.lives, report.process)

@@ -8,7 +8,8 @@ import com.sun.management.OperatingSystemMXBean
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 import org.apache.spark.barograph.internals.Mailbox
-import org.apache.spark.barograph.messages.Messages
+import org.apache.spark.barograph.messages.{Malformed, Messages}
+import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.ProcessUse
 
 object ExecutorHands {
@@ -22,6 +23,10 @@ class ExecutorHands extends ExecutorPlugin {
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
     val executor = plugin.executorID()
     ExecutorHands.plugin = plugin
+    plugin.ask(Messages.askKey) match {
+      case key: Array[Byte] => ShuffleKey.take(Messages.keyIn(key))
+      case _ => throw new Malformed("the driver gave no key: driver and executors need the same barograph-plugin.jar")
+    }
     val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer)
     Reporter.follow(plugin.ask(Array[AnyRef](Messages.hello(executor), mailbox)))
     reporter = new Reporter(executor, plugin.ask(_), () => process())

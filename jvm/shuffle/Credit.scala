@@ -14,7 +14,7 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.network.client.{RpcResponseCallback, TransportClient}
 import org.apache.spark.network.shuffle.streaming.{CreditControlMessage, StreamingShuffleMessage}
-import org.apache.spark.shuffle.streaming.{StreamingShuffleServerHandler, StreamingShuffleWriter}
+import org.apache.spark.shuffle.streaming.StreamingShuffleWriter
 import org.apache.spark.shuffle.streaming.barograph.StreamingInternals
 import org.apache.spark.util.ErrorNotifier
 
@@ -52,11 +52,13 @@ object Credit {
   private val StrangerNs = 2000000000L
   val MostRows: Long = 1L << 24
 
-  def of(shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier, meter: Meter): Credit = {
+  def of(
+      shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier, key: Array[Byte], meter: Meter)
+      : Credit = {
     // Spark makes the writer with its handler, and the handler with a call into the writer.
     lazy val credit: Credit = new Credit(
       (receiver, last) => StreamingInternals.acknowledged(credit.writer, receiver, last),
-      shuffleId, receivers, task, errors, meter,
+      shuffleId, task.partitionId(), receivers, task, errors, key, meter,
       SparkEnv.get.conf.getLong("spark.shuffle.streaming.networkBufferMaxWaitTimeMs", 50L))
     credit
   }
@@ -84,9 +86,9 @@ object Credit {
  * the writer's incoming messages. calmMs: how long half-filled buffers wait by Spark's own setting.
  */
 final class Credit private[barograph] (
-    acknowledged: (Int, Long) => Unit, shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier,
-    meter: Meter, calmMs: Long)
-  extends StreamingShuffleServerHandler(acknowledged, shuffleId, receivers, task, errors) {
+    acknowledged: (Int, Long) => Unit, shuffleId: Int, writerId: Int, receivers: Int, task: TaskContext,
+    errors: ErrorNotifier, key: Array[Byte], meter: Meter, calmMs: Long)
+  extends Guard(acknowledged, shuffleId, writerId, receivers, task, errors, key) {
 
   /** Set before the first row: the writer's constructor needs its handler. */
   @volatile var writer: StreamingShuffleWriter[_, _] = _
@@ -103,14 +105,15 @@ final class Credit private[barograph] (
 
   // A broken message must fail this task, with its reason: a grant that is lost would let it wait for ever. Spark's
   // handler does that with whatever it cannot use.
-  override def receive(client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
+  override protected def fromReader(
+      reader: Int, client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
     Credit.grantIn(message.duplicate(), receivers) match {
-      case Some(grant) =>
+      case Some(grant) if grant.shuffleReaderId == reader =>
         if (grant.numMessages == Credit.Enough) enough.set(grant.shuffleReaderId, 1L)
         else granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
         val thread = waiting
         if (thread != null) LockSupport.unpark(thread)
-      case None => super.receive(client, message, callback)
+      case _ => super.fromReader(reader, client, message, callback)
     }
 
   /** Rows that the receiver has let this sender send. */

@@ -1,6 +1,6 @@
 package org.apache.spark.barograph.shuffle
 
-import java.util.concurrent.{LinkedBlockingQueue, Semaphore, TimeUnit}
+import java.util.concurrent.{Semaphore, TimeUnit}
 import java.util.concurrent.locks.LockSupport
 
 import org.apache.spark.{Partitioner, SparkException, TaskContext}
@@ -9,16 +9,11 @@ import org.apache.spark.network.client.TransportClient
 import org.apache.spark.network.shuffle.streaming.{DataMessage, StreamingShuffleMessage, TerminationControlMessage}
 import org.apache.spark.scheduler.MapStatus
 import org.apache.spark.shuffle._
-import org.apache.spark.shuffle.streaming._
 
 // A parameter that is a field is set before the constructor of the superclass runs, which starts a thread that uses it.
 class MeteredReader[K, C](
-    handle: ShuffleHandle,
-    task: TaskContext,
-    override private[spark] val messageQueue: LinkedBlockingQueue[StreamingShuffleMessage],
-    grants: Grants,
-    meter: Meter)
-  extends StreamingShuffleReader[K, C](handle, task) {
+    handle: ShuffleHandle, task: TaskContext, queue: MeteredQueue, key: Array[Byte], grants: Grants, meter: Meter)
+  extends ProvenReader[K, C](handle, task, queue, key) {
 
   override protected def createClient(mapId: Int, remoteHost: String, remotePort: Int): TransportClient = {
     val client = super.createClient(mapId, remoteHost, remotePort)
@@ -60,7 +55,7 @@ object MeteredReader {
  * Messages from other instances that wait for this one. A message holds many rows; the clock is read only if there is
  * none.
  */
-final class MeteredQueue(meter: Meter, grants: Grants) extends LinkedBlockingQueue[StreamingShuffleMessage] {
+final class MeteredQueue(meter: Meter, grants: Grants) extends ProvenQueue {
   override def poll(timeout: Long, unit: TimeUnit): StreamingShuffleMessage = {
     val message = takeOrWait(timeout, unit)
     message match {

@@ -31,7 +31,7 @@ def options(parser: argparse.ArgumentParser) -> set[str]:
 
 @pytest.fixture(scope="module")
 def known_options() -> set[str]:
-    found = {"--version"}
+    found = {"--version", "--properties-file"}  # the latter of spark-submit
     for name in COMMANDS:
         parser = argparse.ArgumentParser()
         importlib.import_module(f"barograph.cli.{name}").configure(parser)

@@ -312,3 +312,13 @@ def test_an_entry_that_is_damaged_is_left_out(tmp_path: Path, caplog: pytest.Log
         caplog.clear()
         assert list(entries(tmp_path)) == [written[0], written[2]]
         assert [m.split(" is left out")[0] for m in caplog.messages] == [f"entry 2 of the history {tmp_path}"]
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        recorder(tmp_path / "history").record(decided(1)[0])
+    finally:
+        os.umask(before)
+    assert (tmp_path / "history").stat().st_mode & 0o777 == 0o700
+    assert {part.path.stat().st_mode & 0o777 for part in parts(tmp_path / "history")} == {0o600}

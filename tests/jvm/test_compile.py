@@ -1,6 +1,7 @@
 """What is compiled, into which jar, and when again."""
 
 import os
+import re
 import runpy
 import zipfile
 from pathlib import Path
@@ -71,3 +72,31 @@ def test_a_target_is_current_if_nothing_is_newer(compiling: dict[str, Any], tmp_
     assert not is_current(target, [source])
     dated(target, 1.0)  # older than the compile script
     assert not is_current(target, [])
+
+
+def test_no_test_code_is_in_a_shipped_jar() -> None:
+    """Any query can call a public method of a class on the class path, by Spark SQL's reflect()."""
+    if not (PLUGIN_JAR.exists() and WORKLOADS_JAR.exists()):
+        pytest.skip("the jars are not built")
+    names = {file.stem for file in (ROOT / "jvm" / "testing").glob("*.scala")}
+    names |= {file.stem for file in (ROOT / "jvm" / "tests").rglob("*.scala")}
+    assert {"Dial", "DelayedOrders", "Crowd", "Stranger", "CreditTest"} <= names
+    shipped = classes(PLUGIN_JAR) | classes(WORKLOADS_JAR)
+    assert {name for name in shipped if "testing" in name.split("/") or re.split(r"[/$]", name)[-1] in names} == set()
+
+
+def test_no_setting_of_a_shipped_object_can_be_changed_by_its_name() -> None:
+    """A public variable of an object has a setter that everything can call; tests must find another way."""
+    if not (PLUGIN_JAR.exists() and WORKLOADS_JAR.exists()):
+        pytest.skip("the jars are not built")
+    found = set()
+    for file in sorted((ROOT / "jvm").rglob("*.scala")):
+        if not {"tests", "testing"} & set(file.relative_to(ROOT / "jvm").parts):
+            # Inside an object, two spaces deep, and not private to it.
+            for block in re.findall(r"^object \w+.*?^}", file.read_text(), re.MULTILINE | re.DOTALL):
+                found |= {
+                    (file.name, name)
+                    for words, name in re.findall(r"^  ((?:@?[\w\[\]]+ )*)var (\w+)", block, re.MULTILINE)
+                    if not re.search(r"private(?!\[)", words)
+                }
+    assert found <= {("ExecutorHands.scala", "plugin")}  # set by Spark's call, and takes no text or number

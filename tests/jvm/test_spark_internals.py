@@ -36,9 +36,15 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "plugin/Mailboxes.scala": ("writes to Spark's log", LOGGING),
     "plugin/Reporter.scala": ("writes to Spark's log", LOGGING),
     "shuffle/Credit.scala": (
-        "extends the handler of Spark's streaming shuffle",
+        "reads messages of Spark's streaming shuffle and flushes its writer",
         {"SparkEnv", "network", "shuffle", "util.ErrorNotifier"},
     ),
+    "shuffle/Guard.scala": (
+        "extends the handler of Spark's streaming shuffle",
+        {"network", "shuffle", "util.ErrorNotifier"},
+    ),
+    "shuffle/Proof.scala": ("speaks over a connection of Spark's streaming shuffle", {"network"}),
+    "shuffle/ProvenReader.scala": ("extends reader and queue of Spark's streaming shuffle", {"network", "shuffle"}),
     "shuffle/MeteredShuffle.scala": (
         "extends reader, writer and queue of Spark's streaming shuffle",
         {"network", "scheduler.MapStatus", "shuffle"},
@@ -54,6 +60,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "testing/DelayedOrders.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/Dial.scala": ("changes settings of a running executor", {"SparkEnv"}),
     "testing/HeapUse.scala": ("needs the executor's name", {"SparkEnv"}),
+    "testing/Stranger.scala": ("speaks Spark's RPC from outside", {"SecurityManager", "SparkConf", "rpc"}),
     "testing/UnlistedSink.scala": ("is a sink for rows that are updates", {"sql.internal.connector"}),
 }
 FILES = {

@@ -155,7 +155,7 @@ def test_what_is_stored_is_whole_or_refused(tmp_path: Path) -> None:
     assert load(path) == PriorityState()
     save(path, START)
     assert load(path) == START
-    assert [p.name for p in tmp_path.iterdir()] == ["p.json"]
+    assert [(p.name, p.stat().st_mode & 0o777) for p in tmp_path.iterdir()] == [("p.json", 0o600)]
     path.write_text("{")
     with pytest.raises(BadInput, match="are not valid"):
         load(path)

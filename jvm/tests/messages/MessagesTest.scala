@@ -17,6 +17,7 @@ class MessagesTest {
   private val samples: Seq[(Array[Byte], Array[Byte] => Any)] = Seq(
     (Messages.hello("executor-1"), Messages.helloIn(_)),
     (Messages.askHowFar("wörter"), Messages.askHowFarIn(_)),
+    (Messages.key(Array.tabulate(32)(_.toByte)), Messages.keyIn(_)),
     (Messages.orders(orders), Messages.ordersIn(_)),
     (Messages.howFar(Seq(instance, instance.copy(index = 4, reads = true))), Messages.howFarIn(_)),
     (Messages.report(Report("executor-1", -1L, Seq(life, life), ProcessUse(1L, 2L))), Messages.reportIn(_)))
@@ -26,6 +27,11 @@ class MessagesTest {
   @Test def namesComeBack(): Unit = {
     assertEquals("executor-1", Messages.helloIn(Messages.hello("executor-1")))
     assertEquals("", Messages.askHowFarIn(Messages.askHowFar("")))
+  }
+
+  @Test def aKeyComesBack(): Unit = {
+    val key = Array.tabulate(32)(i => (i * 9 - 128).toByte)
+    assertArrayEquals(key, Messages.keyIn(Messages.key(key)))
   }
 
   @Test def howFarComesBack(): Unit = {

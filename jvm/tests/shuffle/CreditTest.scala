@@ -16,7 +16,9 @@ import org.junit.jupiter.api.Assertions._
 class CreditTest {
   private val errors = new ErrorNotifier()
   private val meter = new Meter
-  private val credit = new Credit((_, _) => (), 0, 2, TaskContext.empty(), errors, meter, 50L)
+  private val key = Array.fill[Byte](32)(7)
+  private val credit = new Credit((_, _) => (), 0, 0, 2, TaskContext.empty(), errors, key, meter, 50L)
+  private val readers = Seq(0, 1).map(Connection.proven(credit, _, key))
 
   private def message(receiver: Int, number: Int): ByteBuffer = {
     val grant = new CreditControlMessage(0, receiver, number)
@@ -25,7 +27,8 @@ class CreditTest {
     buffer.nioBuffer(0, grant.headerLength())
   }
 
-  private def receive(message: ByteBuffer): Unit = credit.receive(null, message, null)
+  /** As the reader that it names. */
+  private def receive(message: ByteBuffer): Unit = readers(message.getInt(16)).send(message)
 
   @Test def grantsOfEachReceiverAddUp(): Unit = {
     receive(message(1, -16))
@@ -51,7 +54,6 @@ class CreditTest {
   @Test def aMessageOfSparksOwnGoesToSparksHandler(): Unit = {
     receive(message(1, 10))
     assertEquals(0L, credit.grantedTo(1))
-    assertTrue(credit.futureClients(1).isDone)
     assertTrue(errors.getError().isEmpty)
   }
 
@@ -61,14 +63,16 @@ class CreditTest {
       "of no known type" -> ByteBuffer.wrap(Array.fill(16)(99.toByte)),
       "cut off" -> message(1, -16).limit(5),
       "to no receiver" -> message(2, -16),
-      "to a negative receiver" -> message(-1, -16)
+      "to a negative receiver" -> message(-1, -16),
+      "to another receiver" -> message(0, -16)
     ).foreach { case (what, broken) =>
       val errors = new ErrorNotifier()
-      val credit = new Credit((_, _) => (), 0, 2, TaskContext.empty(), errors, meter, 50L)
-      credit.receive(null, broken, null)
+      val credit = new Credit((_, _) => (), 0, 0, 2, TaskContext.empty(), errors, key, meter, 50L)
+      val reader = Connection.proven(credit, 1, key)
+      reader.send(broken)
       assertTrue(errors.getError().isDefined, what)
       assertThrows(classOf[Throwable], () => credit.await(1, 0L), what)
-      credit.receive(null, message(1, -16), null)
+      reader.send(message(1, -16))
       assertEquals(16L, credit.grantedTo(1), what)
     }
 }

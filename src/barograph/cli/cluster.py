@@ -6,7 +6,8 @@ barograph cluster down                                     stop it, and remove w
 barograph cluster prepare                                  takes half a minute, once; halves later starts
 
 A node is a Spark worker with a loopback address of its own and a CPU limit. The cluster keeps running after this
-command; any Spark application can use it through the master URL that `up` prints.
+command; any Spark application of yours can use it through the master URL that `up` prints, with the secret from a file
+(secret_file in `status --format json`): spark-submit --master URL --properties-file FILE app.py
 """
 
 import argparse
@@ -21,6 +22,7 @@ from barograph.engines.spark.cluster.node_status import status_of
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
+from barograph.engines.spark.security.secret import SECRET_FILE
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -68,6 +70,7 @@ def _described(found: Run) -> dict[str, object]:
         "web": found.web,
         "detached": found.detached,
         "folder": str(found.folder),
+        "secret_file": str(found.folder / SECRET_FILE),
         "seats": found.settings.seats,
         "executors": found.settings.executors,
         "memory_mb": found.settings.memory_mb,

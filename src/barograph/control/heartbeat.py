@@ -138,7 +138,9 @@ class ControllerKeeper:
         to = subprocess.DEVNULL if self._log is None else self._log
         out: int | IO[bytes] = to if isinstance(to, int) else to.open("ab")
         try:
-            return subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self._env)
+            return subprocess.Popen(
+                self._command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self._env, umask=0o077
+            )
         finally:
             if not isinstance(out, int):
                 out.close()

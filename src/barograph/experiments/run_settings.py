@@ -146,7 +146,7 @@ def checkpoint_folder(settings: RunSettings, ending: ExitStack) -> Path:
 
 def require_empty_and_writable(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         require(not any(folder.iterdir()), f"the checkpoint folder {folder} is not empty: a run needs an empty one")
         with tempfile.TemporaryFile(dir=folder):
             pass

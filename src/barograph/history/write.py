@@ -92,7 +92,7 @@ class Recorder:
 
     def _open(self) -> None:
         """Become the folder's writer."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = _locked(self.folder)
         sweep(self.folder)
         self._sizes = {part: part.path.stat().st_size for part in parts(self.folder)}

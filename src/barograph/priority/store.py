@@ -23,7 +23,7 @@ def claim(folder: Path, name: str) -> tuple[Path, IO[bytes]]:
     """
     for number in count(1):
         stem = f"priorities-{name}" if number == 1 else f"priorities-{name}-{number}"
-        lock = (folder / f".{stem}.lock").open("ab")
+        lock = os.fdopen(os.open(folder / f".{stem}.lock", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -36,7 +36,7 @@ def claim(folder: Path, name: str) -> tuple[Path, IO[bytes]]:
 def save(path: Path, state: PriorityState) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             json.dump(to_json(state), file)
             file.flush()
             os.fsync(file.fileno())

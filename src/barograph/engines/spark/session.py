@@ -1,5 +1,6 @@
 """Spark sessions with Barograph's settings, in this process."""
 
+import contextlib
 import os
 import subprocess
 import time
@@ -13,7 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.cluster.java import java_home
+from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import merged
+from barograph.engines.spark.security.secret import read_secret
 
 
 def open_session(name: str, *settings: Mapping[str, str], log: Path | None = None) -> SparkSession:
@@ -27,23 +30,31 @@ def open_session(name: str, *settings: Mapping[str, str], log: Path | None = Non
         # and save little afterwards.
         "spark.driver.extraJavaOptions": f"{logging} -XX:TieredStopAtLevel=1",
         "spark.driver.memory": "1g",
+        # Hadoop gives checkpoint files these rights, whatever the process's own mask is.
+        "spark.hadoop.fs.permissions.umask-mode": "077",
     }
     chosen = merged(quiet, *settings)
-    if log is not None:
-        _start_jvm({"spark.app.name": name, **chosen}, log)
+    _start_jvm({"spark.app.name": name, **chosen}, log)
+    cluster = run_of(chosen["spark.master"]) if "spark.master" in chosen else None
+    secret = {} if cluster is None else read_secret(cluster.folder)
     builder = SparkSession.builder.appName(name)
-    for key, value in chosen.items():
+    for key, value in (chosen | secret).items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def _start_jvm(settings: Mapping[str, str], log: Path) -> None:
-    """Start the driver's JVM with its output in a file; pyspark itself would start it with ours."""
-    if SparkContext._gateway is not None:  # it runs already
+def _start_jvm(settings: Mapping[str, str], log: Path | None) -> None:
+    """Start the driver's JVM, if it does not run yet, with its output in a file, or with ours.
+
+    The settings are on its command line, where every user of the machine can read them. What is secret must be set
+    afterwards: it then goes to the running JVM by its gateway.
+    """
+    if SparkContext._gateway is not None:
         return
     conf = SparkConf().setAll(list(settings.items()))
-    with log.open("ab") as out:
-        gateway = launch_gateway(conf, {"stdout": out, "stderr": subprocess.STDOUT})  # type: ignore[no-untyped-call]
+    with contextlib.nullcontext() if log is None else log.open("ab") as out:
+        output = {} if out is None else {"stdout": out, "stderr": subprocess.STDOUT}
+        gateway = launch_gateway(conf, {"umask": 0o077, **output})  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
 
 
@@ -57,6 +68,7 @@ def quiet_local(name: str, log: Path) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": logging,
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.authenticate": "true",  # in local mode Spark makes the secret itself
         "spark.sql.shuffle.partitions": "2",
     }
     _start_jvm({"spark.app.name": name, "spark.master": "local[*]", **chosen}, log)

@@ -20,6 +20,7 @@ from barograph.engines.spark.cluster.processes import marked, send
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
+from barograph.engines.spark.security.secret import SECRET_FILE
 from barograph.model import BadInput
 
 pytestmark = pytest.mark.spark
@@ -53,6 +54,8 @@ sys.stdin.read()
 def application(cluster: EmbeddedCluster) -> Iterator[subprocess.Popen[str]]:
     """Another Spark application on the cluster."""
     environment = {**os.environ, "JAVA_HOME": str(cluster.java_home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    # As any program of the owner may do: pyspark passes these words to spark-submit.
+    environment["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {cluster.run.folder / SECRET_FILE} pyspark-shell"
     with subprocess.Popen(
         [sys.executable, "-c", APPLICATION, json.dumps(cluster.session_conf())],
         env=environment,

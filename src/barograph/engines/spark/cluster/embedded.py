@@ -4,6 +4,7 @@ It starts and ends processes; it has no policy and knows nothing of applications
 Spark cluster. Whatever happens to the process that made it, everything it started ends (``watchdog``, ``runs.sweep``).
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -190,7 +191,7 @@ class EmbeddedCluster:
             self._await(name, log, offset, WORKER_UP, deadline)
 
     def _start(self, name: str, launch: Launch) -> None:
-        with launch.log.open("ab") as log:
+        with os.fdopen(os.open(launch.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
             child = subprocess.Popen(
                 launch.command,
                 env=launch.environment,
@@ -199,6 +200,7 @@ class EmbeddedCluster:
                 stderr=log,
                 cwd=self._run.folder,
                 start_new_session=True,  # Ctrl-C reaches only the owner of the cluster, which ends it in order
+                umask=0o077,  # logs, state and shuffle files of nodes and executors are for their owner only
             )
         self._children[name] = child
         leader = identify(child.pid)

@@ -15,6 +15,7 @@ from barograph.engines.spark.cluster.node_limit import ENTER
 from barograph.engines.spark.cluster.processes import NODE_MARK, RUN_MARK
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import MASTER_ADDRESS
+from barograph.engines.spark.security.secret import DAEMONS_FILE, make_secret
 
 MASTER = "master"
 RECOVERY = "recovery"  # the folder in which a master keeps what the next one must know
@@ -54,10 +55,13 @@ class Launch:
 
 
 def prepare(run: Run) -> None:
-    """The folders and the one configuration file that master, workers and executors share."""
+    """The folders, the secret, and the one configuration file that master, workers and executors share."""
     for folder in ("conf", "logs", "work", "local", "tmp", RECOVERY):
-        (run.folder / folder).mkdir(exist_ok=True)
-    (run.folder / "conf" / "log4j2.properties").write_text(_LOGGING)
+        (run.folder / folder).mkdir(mode=0o700, exist_ok=True)
+    make_secret(run.folder)
+    logging = run.folder / "conf" / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    logging.chmod(0o600)
 
 
 def master_launch(run: Run, java: Java, archive: Sequence[str] = ()) -> Launch:
@@ -71,7 +75,7 @@ def master_launch(run: Run, java: Java, archive: Sequence[str] = ()) -> Launch:
         "-Dspark.port.maxRetries=0",  # a port in use is an error, not a reason to take the next one
         "-Dspark.master.rest.enabled=false",
     ]
-    arguments = ["--host", MASTER_ADDRESS, "--port", str(port), "--webui-port", "0"]
+    arguments = ["--host", MASTER_ADDRESS, "--port", str(port), "--webui-port", "0", *_secret(run)]
     command = _java(run, java, [*archive, *options], "org.apache.spark.deploy.master.Master", arguments)
     return Launch(command, _environment(run, java, MASTER, MASTER_ADDRESS), log_of(run, MASTER))
 
@@ -81,7 +85,7 @@ def worker_launch(run: Run, java: Java, node: str, archive: Sequence[str] = ()) 
     seats = run.settings.seats * run.settings.executors
     # Cores limit how many executors a node takes; so much memory is offered that memory never does.
     memory_mb = 4 * run.settings.memory_mb * run.settings.executors
-    arguments = ["--host", address, "--port", "0", "--webui-port", "0"]
+    arguments = ["--host", address, "--port", "0", "--webui-port", "0", *_secret(run)]
     arguments += ["--cores", str(seats), "--memory", f"{memory_mb}m"]
     arguments += ["--work-dir", str(run.folder / "work" / node), run.master]
     command = _java(run, java, archive, "org.apache.spark.deploy.worker.Worker", arguments)
@@ -98,6 +102,10 @@ def class_path() -> str:
     return ":".join(str(jar) for jar in spark_jars())
 
 
+def _secret(run: Run) -> tuple[str, str]:
+    return ("--properties-file", str(run.folder / DAEMONS_FILE))
+
+
 def _java(run: Run, java: Java, options: Sequence[str], main: str, arguments: Sequence[str]) -> tuple[str, ...]:
     opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED]
     own = [
@@ -111,7 +119,7 @@ def _environment(run: Run, java: Java, name: str, address: str) -> dict[str, str
     # Settings of another Spark installation must not leak in.
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "BAROGRAPH_"))}
     local = run.folder / "local" / name
-    local.mkdir(exist_ok=True)
+    local.mkdir(mode=0o700, exist_ok=True)
     return inherited | {
         "JAVA_HOME": str(java.home),
         "SPARK_HOME": str(pyspark_home()),
