@@ -22,8 +22,8 @@ def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     history = tmp_path / "history"
     command = [
         sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--policy", "adaptive", "--cycle", "2s",
-        "--node-cpu", "1", "--seconds", "20", "--load", "ramp 0s=200 10s=1500 20s=200", "--history", str(history),
-        "--at", "8:cut", "--format", "json",
+        "--node-cpu", "1", "--seconds", "30", "--load", "ramp 0s=200 15s=1500 30s=200", "--history", str(history),
+        "--format", "json",
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -41,7 +41,6 @@ def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     assert len({len(series) for series in split.values()}) == 1 and max(split["used_pct"]) > 0
     assert report["decisions"], "it never decided anything"
     assert all(d["why"] for d in report["decisions"])
-    assert [(a["action"], a["ok"]) for a in report["actions"]] == [("cut", True)]
     recorded = list(cycles(history))
     assert len(recorded) >= 2  # a busy machine lets few cycles through
     # It begins where the policy puts it, and not where another would.
