@@ -11,7 +11,7 @@ import bench
 
 def main() -> int:
     names = sorted(m.name for m in pkgutil.iter_modules(bench.__path__) if not m.name.startswith("_"))
-    wanted = sys.argv[1:]
+    wanted = [name.replace("-", "_") for name in sys.argv[1:]]
     if len(wanted) != 1 or wanted[0] not in names:
         for name in names:
             summary = (importlib.import_module(f"bench.{name}").__doc__ or "").split("\n")[0]

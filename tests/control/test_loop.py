@@ -142,7 +142,7 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     first.close()
     second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
     again = Loop(engine, settings(), second)
-    again.recall(tmp_path, 130_000)
+    again.recall(tmp_path)
     assert again.history == loop.history
     assert again.acts == loop.acts
     assert again.turn().snapshot.at_s > loop.history[-1].snapshot.at_s
@@ -154,7 +154,7 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     fresh.turn()
     assert len(fresh.history) == 1
     nothing = Loop(Timed(), settings())
-    nothing.recall(tmp_path / "none", 0)
+    nothing.recall(tmp_path / "none")
     assert nothing.history == []
 
 
@@ -197,7 +197,7 @@ def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) ->
     engine = Application("app-2", ahead_s=200.0)
     second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
     under_second = Loop(engine, settings(quiet=AT_ONCE), second)
-    under_second.recall(tmp_path, 130_000)
+    under_second.recall(tmp_path)
     cycle = under_second.turn()
     assert [c.snapshot.application for c in under_second.history] == ["app-2"]
     assert all(act.at_s >= cycle.snapshot.at_s for act in under_second.acts)
@@ -205,7 +205,7 @@ def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) ->
     second.close()
     # A controller that is restarted under the second driver recalls only that one.
     restarted = Loop(engine, settings(quiet=AT_ONCE))
-    restarted.recall(tmp_path, 130_000)
+    restarted.recall(tmp_path)
     assert restarted.history == under_second.history
     assert restarted.acts == under_second.acts
 
@@ -449,7 +449,7 @@ def test_new_levels_are_decided_between_two_cycles_and_held_back_by_no_cooldown(
     recorded = list(cycles(tmp_path))
     assert [bool(c.snapshot.metrics.instances) for c in recorded] == [True, True, True, False, True]
     again = Loop(engine, settings())
-    again.recall(tmp_path, 0)
+    again.recall(tmp_path)
     assert len(again.history) == 4, "a decision without metrics of its own is not remembered as a cycle"
 
 

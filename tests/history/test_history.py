@@ -217,10 +217,12 @@ def test_changes_are_found_without_reading_the_rest(tmp_path: Path) -> None:
     made = decided(3)
     quiet = replace(made[1], plan=Plan(reasons=made[1].plan.reasons))
     history = recorder(tmp_path)
-    times = [history.record(cycle).wall_ms for cycle in (made[0], quiet, made[2])]
-    assert list(changes_since(tmp_path, 0)) == [made[0], made[2]]
-    assert list(changes_since(tmp_path, times[1])) == [made[2]]
-    assert list(changes_since(tmp_path / "none", 0)) == []
+    for cycle in (made[0], quiet, made[2]):
+        history.record(cycle)
+    assert list(changes_since(tmp_path, "", 0)) == [made[0], made[2]]
+    assert list(changes_since(tmp_path, "", made[1].snapshot.at_s)) == [made[2]]
+    assert list(changes_since(tmp_path, "another", 0)) == []
+    assert list(changes_since(tmp_path / "none", "", 0)) == []
 
 
 def stamped(path: Path, metadata: dict[bytes, bytes] | None) -> None:

@@ -90,8 +90,8 @@ class Loop:
         self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
 
-    def recall(self, folder: Path, wall_ms: int) -> None:
-        """Continue from a recorded history, if there is one. wall_ms: now. Raises BadInput where it cannot be read.
+    def recall(self, folder: Path) -> None:
+        """Continue from a recorded history, if there is one. Raises BadInput where it cannot be read.
 
         Only what was recorded of the last application is recalled; if another one runs now, ``turn`` forgets it.
         """
@@ -104,9 +104,8 @@ class Loop:
             if c.snapshot.metrics.instances:  # a decision between two cycles has no metrics of its own
                 self.history.append(replace(c, snapshot=self._old_figures(self.history, c.snapshot).believed))
         self._decisions.recall(recent)
-        for cycle in changes_since(folder, wall_ms - round(HOUR_S * 1000)):
-            if cycle.snapshot.application == last:
-                self.acts = (*self.acts, *acts_of(cycle))
+        for cycle in changes_since(folder, last, recent[-1].snapshot.at_s - HOUR_S):
+            self.acts = (*self.acts, *acts_of(cycle))
 
     def turn(self) -> Cycle:
         """One cycle."""

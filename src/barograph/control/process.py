@@ -133,7 +133,7 @@ def main(parent: int, config: ControllerConfig) -> int:
     engine = RemoteEngine(Path(config.socket))
     lengths = None if config.recovery_s is None else RemoteEpochLengths(engine)
     loop = Loop(engine, settings, recorder, lengths, heartbeat, RemoteNodePool(engine))
-    loop.recall(folder, round(time.time() * 1000))
+    loop.recall(folder)
     changes = ChangeWatch(RemoteEngine(Path(config.socket)), stop)
     changes.came_within(0.0)  # takes the present count, so that a change during the first cycle is noticed
 

@@ -39,6 +39,9 @@ class HeldEntries:
         while self._bytes > self._most_bytes and len(self._held) > 1:
             self._lose(self.pop())
 
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry, _ in self._held)
+
     def first(self) -> tuple[Entry, pa.Table]:
         return self._held[0]
 

@@ -64,11 +64,16 @@ def last_cycles(folder: Path, count: int) -> list[Cycle]:
     return [e.cycle for e in entries(folder, after=max(0, first)) if e.cycle is not None][-count:]
 
 
-def changes_since(folder: Path, wall_ms: int) -> Iterator[Cycle]:
-    """Cycles since then whose plan moved, rescaled or cut something; the JSON of others is not read."""
+def changes_since(folder: Path, application: str, at_s: float) -> Iterator[Cycle]:
+    """Cycles of the application since then, by its own clock, whose plan moved, rescaled or cut something; the JSON of
+    others is not read. The wall clock may have been set since."""
     if not parts(folder):
         return
-    wanted = [r["number"] for r in rows(folder, ("changed", "wall_ms")) if r["changed"] and r["wall_ms"] >= wall_ms]
+    wanted = [
+        r["number"]
+        for r in rows(folder, ("changed", "application", "at_s"))
+        if r["changed"] and r["application"] == application and r["at_s"] is not None and r["at_s"] >= at_s
+    ]
     for number in wanted:
         entry = next(entries(folder, after=number - 1), None)
         if entry is not None and entry.number == number and entry.cycle is not None:

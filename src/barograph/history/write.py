@@ -86,6 +86,10 @@ class Recorder:
         self._forecasts.append((self._recorded + horizon_cycles, entry.number, cycle))
         return entry
 
+    def held(self) -> tuple[Entry, ...]:
+        """Entries that could not be written yet, oldest first."""
+        return self._held.entries()
+
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()

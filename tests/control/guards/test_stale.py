@@ -216,7 +216,7 @@ def test_a_controller_that_resumes_knows_which_figures_were_old(tmp_path: Path) 
     recorded = list(cycles(tmp_path))
     assert recorded[-1].snapshot.metrics.of_operator("a", "s").arrived == 0, "a history has what was seen"
     again = loop_of(engine)
-    again.recall(tmp_path, 0)
+    again.recall(tmp_path)
     assert again.history[-1].snapshot.metrics == last.snapshot.metrics
     assert again.history[-1].snapshot.metrics.of_operator("a", "s").arrived == pytest.approx(600, rel=0.05)
     engine.silent = set()

@@ -122,12 +122,21 @@ def _reason(topology: str, now: Snapshot, before: Snapshot | None, stale_s: floa
     ages_s = _ages_s(now.metrics, topology)
     earlier_s = {} if before is None else _ages_s(before.metrics, topology)
     older_s = [age_s - earlier_s[instance] for instance, age_s in ages_s.items() if instance in earlier_s]
-    oldest_s = max(ages_s.values(), default=0.0)
+    if before is not None and not ages_s:  # nothing is known of it in this cycle
+        older_s = [now.cycle_s]
+    elif before is not None and before.runs(topology) and (not earlier_s or _one_is_missing(before, now)):
+        older_s = [-now.cycle_s - REPORTS_S]  # what it covers is not known
+    oldest_s = max(ages_s.values(), default=max(earlier_s.values(), default=-now.cycle_s) + now.cycle_s)
     off_s = max(older_s, key=abs, default=0.0)
     if oldest_s <= stale_s and abs(off_s) <= max(REPORTS_S, now.cycle_s / 2):
         return None
     numbers = {"age_s": oldest_s, "stale_s": stale_s, "covers_s": now.cycle_s - off_s, "cycle_s": now.cycle_s}
     return Reason(topology, ReasonCode.FIGURES_STALE, "held back: its figures are too old to decide by", numbers)
+
+
+def _one_is_missing(before: Snapshot, now: Snapshot) -> bool:
+    """Whether there was an observation between the two: a controller was killed with it."""
+    return now.at_s - now.cycle_s > before.at_s + now.cycle_s / 4
 
 
 def _ages_s(metrics: Metrics, topology: str) -> dict[Instance, float]:
@@ -146,27 +155,29 @@ def _with_last_known(now: Snapshot, before: Snapshot, names: set[str], stale_s: 
     of = {m.topology: m for m in before.topology_metrics if m.topology in same}
     return replace(
         now,
-        metrics=_last_known_metrics(now.metrics, before.metrics, same, longer),
+        metrics=_last_known_metrics(now.metrics, before.metrics, same, longer, now.cycle_s),
         traffic=(
             *(e for e in now.traffic if e.topology not in same),
             *(replace(e, rows=e.rows * longer) for e in before.traffic if e.topology in same),
         ),
         node_metrics=node_metrics,
-        topology_metrics=tuple(
-            replace(of[m.topology], epoch=m.epoch) if m.topology in of else m for m in now.topology_metrics
-        ),
+        topology_metrics=(*(m for m in now.topology_metrics if m.topology not in of), *of.values()),
     )
 
 
-def _last_known_metrics(now: Metrics, before: Metrics, names: set[str], longer: float) -> Metrics:
+def _last_known_metrics(now: Metrics, before: Metrics, names: set[str], longer: float, cycle_s: float) -> Metrics:
     there = {instance: at for at, instance in enumerate(before.instances) if instance.topology in names}
-    pairs = [(at, there[i]) for at, i in enumerate(now.instances) if i in there]
+    known = set(now.instances)
+    silent = [i for i in there if i not in known]  # of which nothing is known in this cycle
+    instances = (*now.instances, *silent)
+    pairs = [(at, there[i]) for at, i in enumerate(instances) if i in there]
     here, then = (np.array(p, dtype=np.int64) for p in (zip(*pairs, strict=True) if pairs else ((), ())))
     columns = {}
     for name, column in now.columns.items():
-        columns[name] = column.copy()
+        columns[name] = np.concatenate((column, np.zeros(len(silent))))
         columns[name][here] = before.columns[name][then] * (1.0 if name == "pending" else longer)
-    return Metrics(now.instances, columns, now.age_s)
+    older_s = [float(before.age_s[there[i]]) + cycle_s for i in silent]
+    return Metrics(instances, columns, np.concatenate((now.age_s, older_s)))
 
 
 def _last_known_node(now: NodeMetrics, before: NodeMetrics | None, longer: float, stale_s: float) -> NodeMetrics:

@@ -1,0 +1,295 @@
+"""A simulated cluster with faults that follow from one seed: what is reported, what is answered, and what breaks.
+
+It is the engine behind a controller. Telemetry is running totals, as on Spark: what a silent topology did comes with
+its next report, and every figure has its true age. It judges nothing (``_chaos_laws``).
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from barograph.control.node_pool import NodeOrders
+from barograph.engines.port import CONTROLLER
+from barograph.engines.sim import Simulator, parse_scenario
+from barograph.engines.sim.world.changes import TopologyChange
+from barograph.engines.sim.world.topology_state import TopologyPhase
+from barograph.model import Instance, Metrics, Outcome, Plan, Slot, Snapshot
+from barograph.model.metrics import COLUMNS
+
+CYCLE_S = 2.0
+FAULTS = ("lost", "late", "zeroed", "unreachable", "no answer", "not applied", "failed", "node", "clock", "disk",
+          "kill", "level", "slow")  # fmt: skip
+KILLED_AT = ("observing", "before apply", "after apply", "recording", "nodes")
+
+
+class KilledError(BaseException):
+    """The controller's process is gone. No handler of the product may catch it."""
+
+
+@dataclass
+class Report:
+    """What the driver knows of a topology: totals by instance, and when they were true."""
+
+    at_s: float = 0.0
+    totals: dict[Instance, dict[str, float]] = field(default_factory=dict)
+
+
+def scenario_text(chance: random.Random, seconds: float, steady: bool) -> str:
+    nodes, seats = chance.randint(3, 5), chance.randint(6, 12)
+    text = (
+        f'name = "chaos"\ntitle = "chaos"\nduration_s = {seconds + 900}\nepoch_s = {chance.choice((5, 20, 60))}\n'
+        f"cycle_s = {CYCLE_S}\nstep_s = 0.5\n"
+        f'nodes = [{{name = "n", count = {nodes}, cpu_pct = {chance.choice((100, 200))}, slots = 1, '
+        f"seats = {seats}}}]\n"
+    )
+    for k in range(chance.randint(1, 3)):
+        rate = chance.choice((20, 100, 300))
+        load = f"constant {rate}"
+        if not steady and chance.random() < 0.6:
+            at_s = chance.uniform(10, seconds / 2)
+            load = f"ramp 0s={rate} {at_s:.0f}s={rate} {at_s + 20:.0f}s={rate * chance.choice((0.2, 2, 4)):g}"
+        stateful = ", stateful = true, state_mb = 5" if chance.random() < 0.5 else ""
+        text += (
+            f'[[topologies]]\nname = "t{k}"\nlevel = {chance.randint(1, 3)}\noperators = [\n'
+            f'  {{name = "s", parallelism = 1, load = "{load}", cost_ms = 0.2}},\n'
+            f'  {{name = "k", parallelism = {chance.randint(1, 2)}, cost_ms = {chance.choice((0.5, 1, 2))}}},\n'
+            f'  {{name = "c", parallelism = {chance.randint(1, 2)}, cost_ms = 1{stateful}}},\n]\n'
+            'edges = [{source = "s", target = "k"}, {source = "k", target = "c", grouping = "fields"}]\n'
+        )
+    return text
+
+
+class ChaosWorld:
+    """chance: all faults come from it. steady: no load changes. story: what happened, in order."""
+
+    def __init__(self, chance: random.Random, seconds: float, steady: bool, faults: Sequence[str] = FAULTS) -> None:
+        self.text = scenario_text(chance, seconds, steady)
+        self.sim = Simulator(parse_scenario(self.text, "chaos"), seed=chance.randrange(1000), grain="flows")
+        self.sim.start()
+        self.story: list[str] = []
+        self.end_s, self.skew_s, self.wall_s = seconds, 0.0, 1.7e9
+        self.armed: list[str] = []  # faults of the next call
+        self.kill_at = ""
+        self.disk_full = False
+        self.silent_until: dict[str, tuple[str, float]] = {}
+        self.asleep: set[str] = set()
+        self.lost_until: dict[str, float] = {}
+        self._coming: list[tuple[float, str]] = []
+        self._true: dict[str, Report] = {t.name: Report() for t in self.sim.topologies}
+        self._earlier: dict[str, Report] = dict(self._true)
+        self._known: dict[str, Report] = dict(self._true)
+        self._seen: dict[str, Report] = dict(self._true)
+        self._last: Snapshot | None = None
+        self.covers_s: dict[str, float] = {}
+        self.ages_s: dict[str, float] = {}
+        self.between: Callable[[Snapshot], object] = lambda _now: None
+        self.plans: list[tuple[Snapshot, Plan, bool]] = []  # seen, asked, and whether it was carried out
+        self._faults = self._drawn(chance, seconds, faults)
+
+    def _drawn(self, chance: random.Random, seconds: float, faults: Sequence[str]) -> list[tuple[float, str, Any]]:
+        """Faults in the first three quarters: then it must come to rest."""
+        found: list[tuple[float, str, Any]] = []
+        names = [t.name for t in self.sim.topologies]
+        for _ in range(chance.randint(0, 8) if faults else 0):
+            kind, at_s = chance.choice(tuple(faults)), chance.uniform(4, 0.75 * seconds)
+            what: Any = None
+            if kind in ("lost", "late", "zeroed"):
+                what = (chance.choice(names), chance.choice((1, 2, 4, 8, 20)) * CYCLE_S)
+            elif kind == "node":
+                what = (chance.choice(self.sim.scenario.nodes).name, chance.uniform(1, 15))
+                for k in range(1, chance.choice((1, 1, 4))):  # it flaps
+                    found.append((at_s + 8 * k, kind, what))
+            elif kind == "clock":
+                what = chance.choice((-1, 1)) * 10 ** chance.uniform(0, 5)
+            elif kind == "disk":
+                what = chance.uniform(2, 30)
+            elif kind == "kill":
+                what = chance.choice(KILLED_AT)
+            elif kind == "level":
+                what = (chance.randrange(len(names)), chance.randint(1, 3))
+            elif kind == "slow":
+                what = chance.uniform(0.5, 8)
+            found.append((at_s, kind, what))
+        return sorted(found, key=lambda f: f[0])
+
+    # time
+
+    def mono(self) -> float:
+        return self.sim.now_s + self.skew_s
+
+    def wall(self) -> float:
+        return self.wall_s + self.sim.now_s
+
+    def say(self, what: str) -> None:
+        self.story.append(f"{self.sim.now_s:7.2f} s  {what}")
+
+    def advance(self, seconds: float) -> None:
+        end_s = self.sim.now_s + seconds
+        while self.sim.now_s < end_s - 1e-9:
+            self._break_what_is_due()
+            due = [end_s, *(f[0] for f in self._faults[:1]), *(c[0] for c in self._coming[:1])]
+            self.sim.advance(max(0.01, min(due) - self.sim.now_s))
+            if held := self.sim.priorities.held:
+                self.say(f"new levels: {', '.join(f'{t.name}={t.level}' for t in self.sim.topologies)}")
+                try:
+                    self.between(self.glance())
+                finally:
+                    self.sim.priorities.release(held)
+
+    def _break_what_is_due(self) -> None:
+        now_s = self.sim.now_s
+        while self._coming and self._coming[0][0] <= now_s:
+            name = self._coming.pop(0)[1]
+            for k in range(next(n.slots for n in self.sim.scenario.nodes if n.name == name)):
+                self.sim.seats.renew(Slot(name, k))
+            self.asleep.discard(name)
+            self.sim.version += 1
+            self.say(f"{name} was fetched")
+        while self._faults and self._faults[0][0] <= now_s:
+            _, kind, what = self._faults.pop(0)
+            self.say(f"FAULT {kind} {what or ''}")
+            self._break(kind, what)
+
+    def _break(self, kind: str, what: Any) -> None:
+        now_s = self.sim.now_s
+        if kind in ("lost", "late", "zeroed"):
+            self.silent_until[what[0]] = (kind, now_s + what[1])
+        elif kind == "node":
+            alive = {s.node for s in self.sim.workers}
+            if what[0] in alive and len(alive) > 1:
+                self.sim.lose(what[0], back_s=what[1])
+                self.lost_until[what[0]] = now_s + what[1] + 30
+        elif kind == "clock":
+            self.wall_s += what
+        elif kind == "disk":
+            self.disk_full = not self.disk_full
+            if self.disk_full:
+                self._faults = sorted([*self._faults, (now_s + what, "disk", what)], key=lambda f: f[0])
+        elif kind == "kill":
+            self.kill_at = what
+        elif kind == "level":
+            t, level = what
+            state = self.sim.states[t]
+            if state.phase is TopologyPhase.RUNNING and self.sim.topologies[t].level != level:
+                state.order(TopologyChange(level=level), now_s)
+        elif kind == "slow":
+            self.skew_s += what  # the controller's own clock goes on while it does nothing
+        else:
+            self.armed.append(kind)
+
+    def step(self, point: str) -> None:
+        """The controller is about to do this."""
+        if self.kill_at == point:
+            self.kill_at = ""
+            self.say(f"the controller is killed: {point}")
+            raise KilledError(point)
+
+    def _take(self, *kinds: str) -> str:
+        found = next((k for k in self.armed if k in kinds), "")
+        if found:
+            self.armed.remove(found)
+        return found
+
+    # the port
+
+    def observe(self, observer: str = CONTROLLER) -> Snapshot:  # noqa: ARG002  # one observer
+        self.step("observing")
+        if self._take("unreachable"):
+            raise ConnectionError("the driver is away")
+        seen = self._reported(self.sim.observe())
+        self._last = seen
+        return seen
+
+    def glance(self) -> Snapshot:
+        now = self.sim.glance()
+        last = self._last
+        if last is None or now.metrics.instances != last.metrics.instances:
+            return replace(now, asleep=self._asleep())
+        return replace(
+            now, cycle_s=last.cycle_s, metrics=last.metrics, traffic=last.traffic, node_metrics=last.node_metrics,
+            topology_metrics=last.topology_metrics, asleep=self._asleep(),
+        )  # fmt: skip
+
+    def apply(self, plan: Plan) -> Outcome:
+        self.step("before apply")
+        seen = self._last
+        assert seen is not None
+        fault = self._take("no answer", "not applied", "failed")
+        if fault == "not applied":
+            raise ConnectionError("the plan did not arrive")
+        if fault == "failed":
+            raise RuntimeError("the engine failed")
+        before = self.sim.version
+        outcome = self.sim.apply(plan)
+        carried_out = outcome.ok and self.sim.version != before
+        self.plans.append((seen, plan, carried_out))
+        if outcome.moves or outcome.rescales or outcome.refused:
+            self.say("; ".join([*outcome.done[:6], *(f"refused {r.what}: {r.reason}" for r in outcome.refused)]))
+        self.step("after apply")
+        if fault:
+            raise TimeoutError("the outcome was lost")
+        return outcome
+
+    def nodes(self, orders: NodeOrders) -> list[str]:
+        self.step("nodes")
+        for name in orders.release:
+            self.say(f"release {name}")
+            self.sim.lose(name)
+            self.asleep.add(name)
+        for name in orders.fetch:
+            if name in self.asleep and name not in {c[1] for c in self._coming}:
+                self.say(f"fetch {name}")
+                self._coming = sorted([*self._coming, (self.sim.now_s + 6, name)])
+        return []
+
+    def _asleep(self) -> tuple[Any, ...]:
+        coming = {c[1] for c in self._coming}
+        return tuple(n for n in self.sim.scenario.nodes if n.name in self.asleep - coming)
+
+    # telemetry
+
+    def _reported(self, seen: Snapshot) -> Snapshot:
+        now_s = seen.at_s
+        silent = {n: kind for n, (kind, until_s) in self.silent_until.items() if until_s > now_s}
+        rows: dict[Instance, dict[str, float]] = {}
+        ages: dict[Instance, float] = {}
+        for t in seen.topologies:
+            name = t.name
+            self._earlier[name], self._true[name] = self._true[name], self._counted(seen, name)
+            if silent.get(name) == "late":
+                self._known[name] = self._earlier[name]
+            elif name not in silent:
+                self._known[name] = self._true[name]
+            known, before = self._known[name], self._seen[name]
+            self._seen[name] = known
+            self.covers_s[name] = known.at_s - before.at_s
+            self.ages_s[name] = now_s - known.at_s
+            if silent.get(name) == "zeroed":
+                continue
+            for instance in t.instances():
+                totals, had = known.totals.get(instance, {}), before.totals.get(instance, {})
+                rows[instance] = {c: totals.get(c, 0.0) - (had.get(c, 0.0) if c != "pending" else 0.0) for c in COLUMNS}
+                ages[instance] = self.ages_s[name]
+        columns = {c: np.array([max(0.0, r[c]) for r in rows.values()]) for c in COLUMNS}
+        return replace(
+            seen,
+            metrics=Metrics(tuple(rows), columns, np.array(list(ages.values()))),
+            traffic=tuple(e for e in seen.traffic if e.topology not in silent),
+            topology_metrics=tuple(m for m in seen.topology_metrics if m.topology not in silent),
+            asleep=self._asleep(),
+        )
+
+    def _counted(self, seen: Snapshot, name: str) -> Report:
+        before = self._true[name].totals
+        found = {}
+        for at, instance in enumerate(seen.metrics.instances):
+            if instance.topology == name:
+                had = before.get(instance, {})
+                found[instance] = {
+                    c: float(column[at]) + (had.get(c, 0.0) if c != "pending" else 0.0)
+                    for c, column in seen.metrics.columns.items()
+                }
+        return Report(seen.at_s, {**before, **found})
