@@ -23,7 +23,9 @@ _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _SLOTS = re.compile(r"needs (\d+) concurrent task slots.*?only (\d+) are currently free", re.DOTALL)
 _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat timed out")
 # The error of a task that lost its connection to a task that has failed: an effect, never the cause.
-_BESIDE = ("closed before termination", "Connection reset", "Broken pipe", "Failed to connect to")
+_BESIDE = (
+    "closed before termination", "Connection reset", "Broken pipe", "Failed to connect to", "ClosedChannelException",
+)  # fmt: skip
 # Names of Java classes and of Spark's error conditions that recur at every restart.
 _BUGS = (
     "AnalysisException", "ParseException", "STREAMING_REAL_TIME_MODE", "UNRESOLVED_COLUMN", "IllegalArgumentException",
