@@ -61,7 +61,8 @@ package org.apache.spark.barograph.internals {
 
   import org.apache.hadoop.fs.Path
 
-  import org.apache.spark.{SparkConf, SparkContext}
+  import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
+  import org.apache.spark.barograph.plugin.Peer
   import org.apache.spark.internal.config.CPUS_PER_TASK
   import org.apache.spark.resource.ResourceProfile
   import org.apache.spark.scheduler.{ExecutorProcessLost, TaskSchedulerImpl}
@@ -86,6 +87,13 @@ package org.apache.spark.barograph.internals {
     /** Where the queries that run now keep their checkpoints; None if there is no session that knows them. */
     def activeCheckpoints: Option[Set[Path]] =
       SparkSession.getDefaultSession.map(activeQueries(_).map(q => new Path(q.resolvedCheckpointRoot)).toSet)
+
+    /** In an executor: the others, except those on its own host, and where they take connections. */
+    def peers(): Seq[Peer] = {
+      val blocks = SparkEnv.get.blockManager
+      val own = blocks.blockManagerId
+      blocks.master.getPeers(own).filter(_.host != own.host).map(p => Peer(p.executorId, p.host, p.port))
+    }
 
     /**
      * Waits until an epoch that this run has ended is in the commit log: Spark writes the logs of some stateless queries

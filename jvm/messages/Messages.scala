@@ -3,8 +3,9 @@ package org.apache.spark.barograph.messages
 import org.apache.spark.barograph.orders.{HowFar, Orders}
 import org.apache.spark.barograph.telemetry.{LifeReport, MeterReport, ProcessUse}
 
-/** What an executor saw since its last report, and the latest orders it has. */
-final case class Report(executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse)
+/** What an executor saw since its last report, the latest orders it has, and the executors that it does not reach. */
+final case class Report(
+    executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse, unreachable: Seq[String] = Nil)
 
 /**
  * Each message as bytes, and back. From an executor: hello (its name; sent with a reference to its mailbox) and report;
@@ -62,6 +63,7 @@ object Messages {
       to.long(life.rowsRead); to.longs(life.output)
       write(to, life.meter)
     }
+    to.each(report.unreachable)(to.text)
   }
 
   def reportIn(message: Array[Byte]): Report = read(message, Wire.Report) { from =>
@@ -71,7 +73,7 @@ object Messages {
     val lives = from.each(LifeReport(
       from.text(), from.text(), from.long(), from.text(), from.int(), from.text(), from.int(), from.int(), from.long(),
       from.long(), from.long(), from.longs(), meterIn(from)))
-    Report(executor, heard, lives, process)
+    Report(executor, heard, lives, process, from.each(from.text()))
   }
 
   private def write(to: MessageWriter, meter: MeterReport): Unit = {

@@ -141,7 +141,8 @@ object Ledger {
       : Map[String, Seq[String]] = synchronized {
     val (_, _, pin) = pinned(topology)
     val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
-    val free = Seating.free(live, epochs.values.filter(_.topology != topology).flatMap(_.seated))
+    val taken = epochs.values.filter(_.topology != topology).flatMap(_.seated)
+    val free = Seating.free(Avoided.spare(live, taken, sketch.instances.size), taken)
     val now = Deadline.now
     val warm = live.map(_.id).filter(firstUsed.get(_).exists(now - _ >= Cold)).toSet
     val seated = Seating.seat(sketch.instances, pin.places, had, free, warm)

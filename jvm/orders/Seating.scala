@@ -35,7 +35,7 @@ object Seating {
       if (ok) free(wish) -= 1
       val because =
         if (ok) "" else if (wish.isEmpty) "the plan does not name it"
-        else if (!free.contains(wish)) s"executor $wish is gone" else s"executor $wish has no free seat"
+        else if (!free.contains(wish)) s"executor $wish is gone or avoided" else s"executor $wish has no free seat"
       (instance, wish, ok, because)
     }
     granted.map { case ((operator, index), wish, ok, because) =>

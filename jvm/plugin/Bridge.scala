@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
-import org.apache.spark.barograph.orders.{DrainCheck, Ledger, Warm}
+import org.apache.spark.barograph.orders.{Avoided, DrainCheck, Ledger, Warm}
 import org.apache.spark.barograph.telemetry.{Totals, View}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
@@ -111,6 +111,21 @@ object Bridge {
   /** End an executor that does not answer; the cluster starts another in its place. False if there is none such. */
   def endSilent(session: SparkSession, id: String, why: String): Boolean =
     SparkInternals.endSilent(SparkInternals.context(session), id, why)
+
+  /** {EXECUTOR: [executors that it does not reach], ...} as JSON, of live executors. */
+  def unreachable(session: SparkSession): String = {
+    val live = SparkInternals.liveExecutors(SparkInternals.context(session))
+    val found = Avoided.unreachable.collect { case (id, others) if live(id) => id -> others.filter(live).asJava }
+    json.writeValueAsString(found.filterNot(_._2.isEmpty).asJava)
+  }
+
+  /** Exactly the executors in this JSON list get no instances from the next epoch on, if others have seats enough. */
+  def avoid(executors: String): Unit =
+    Avoided.set(json.readTree(executors).elements().asScala.map(_.asText()).toSet)
+
+  /** End a query run as if it had failed for this reason. Its epoch is not committed. */
+  def endRun(session: SparkSession, run: String, why: String): Unit =
+    SparkInternals.context(session).cancelJobGroup(run, why)
 
   /** End these executors, unless one of them runs a task: then none ends. They are not replaced before `wantAll`. */
   def release(session: SparkSession, executors: String): Boolean =

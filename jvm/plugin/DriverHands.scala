@@ -7,7 +7,7 @@ import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.messages.{Malformed, Messages, Wire}
-import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
+import org.apache.spark.barograph.orders.{Avoided, ExecutorSeats, Ledger}
 import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.Totals
 import org.apache.spark.scheduler.{
@@ -18,6 +18,7 @@ import org.apache.spark.sql.streaming.StreamingQueryListener
 class DriverHands extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Ledger.reset()
+    Avoided.reset()
     Totals.reset()
     Mailboxes.reset()
     Leases.watch(() => SparkInternals.activeCheckpoints)
@@ -54,6 +55,7 @@ class DriverHands extends DriverPlugin {
     case bytes: Array[Byte] =>
       val report = Messages.reportIn(bytes)
       Totals.take(report.executor, report.lives, report.process)
+      Avoided.reported(report.executor, report.unreachable)
       val now = Ledger.current
       if (report.heard < now.version) Messages.orders(now) else null
     case other => throw new Malformed(s"it is a ${other.getClass.getName}")

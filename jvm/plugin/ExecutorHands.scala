@@ -7,7 +7,7 @@ import java.util.{Map => JMap}
 import com.sun.management.OperatingSystemMXBean
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
-import org.apache.spark.barograph.internals.Mailbox
+import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.ProcessUse
@@ -19,6 +19,7 @@ object ExecutorHands {
 
 class ExecutorHands extends ExecutorPlugin {
   private var reporter: Reporter = _
+  private val reach = new Reach(() => SparkInternals.peers())
 
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
     val executor = plugin.executorID()
@@ -29,8 +30,9 @@ class ExecutorHands extends ExecutorPlugin {
     }
     val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer)
     Reporter.follow(plugin.ask(Array[AnyRef](Messages.hello(executor), mailbox)))
-    reporter = new Reporter(executor, plugin.ask(_), () => process())
+    reporter = new Reporter(executor, plugin.ask(_), () => process(), unreachable = () => reach.unreachable)
     reporter.start()
+    reach.start()
   }
 
   private val system = ManagementFactory.getOperatingSystemMXBean.asInstanceOf[OperatingSystemMXBean]
@@ -44,5 +46,8 @@ class ExecutorHands extends ExecutorPlugin {
     ProcessUse(system.getProcessCpuTime, resident)
   }
 
-  override def shutdown(): Unit = if (reporter != null) reporter.close()
+  override def shutdown(): Unit = {
+    reach.close()
+    if (reporter != null) reporter.close()
+  }
 }

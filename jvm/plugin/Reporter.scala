@@ -20,7 +20,8 @@ final class Reporter(
     process: () => ProcessUse,
     lives: () => Seq[LifeReport] = () => Lives.report(),
     heard: () => Unit = () => Lives.heard(),
-    everyMs: Long = 200L) extends Logging {
+    everyMs: Long = 200L,
+    unreachable: () => Seq[String] = () => Nil) extends Logging {
   private val clock = Executors.newSingleThreadScheduledExecutor { task =>
     val thread = new Thread(task, "barograph-report")
     thread.setDaemon(true)
@@ -45,7 +46,7 @@ final class Reporter(
     silent += 1
     if (found.nonEmpty || silent >= 5) {
       silent = 0
-      Reporter.follow(ask(Messages.report(Report(executor, Cuts.version, found, process()))))
+      Reporter.follow(ask(Messages.report(Report(executor, Cuts.version, found, process(), unreachable()))))
       heard()
     }
   }

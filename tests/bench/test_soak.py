@@ -1,36 +1,53 @@
-"""The soak's figures: growth from a third of its time to its end, and which bars are missed."""
+"""The soak's figures: growth from its first third to its end, and which bars are missed."""
 
 import pytest
+from bench._soak.flow import Flow, read, write
+from bench._soak.memory import growth
 
 from barograph.experiments.verdict import Verdict
 from bench import soak
 
-WELL = {"all": {"growth": 1.01}, "driver_python": {"growth": 1.0}, "driver_java": {"growth": 1.04}}
 EXACT = Verdict(10, 10, 0, 0, True)
+WELL_S = {"executor": [1.0, 1.5, 4.0], "worker": [20.0], "master": [3.0], "stopped": [29.0], "driver": [40.0]}
+WELL_MB = {"driver_python": {"growth": 1.0}, "driver_java": {"growth": 1.04}, "driver_heap": {"growth": 0.9}}
 
 
-def test_growth_is_from_a_third_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soak, "SECONDS", 1800.0)
-    samples = [(t, {"driver_python": 500.0 if t < 600 else 100.0 + t / 60}) for t in map(float, range(0, 1800, 5))]
-    assert soak.resident(samples) == {"driver_python": {"early": 111, "late": 128, "growth": 1.153}}
-    assert soak.resident(samples[:130]) == {}, "no end, no growth"
+def test_growth_is_from_minute_15_to_the_last() -> None:
+    samples = [(float(t), {"driver_python": 100.0 + t / 60, "driver_heap": 0.0}) for t in range(0, 3000, 5)]
+    assert growth(samples, 3000.0) == {"driver_python": {"early": 116.5, "late": 148.5, "growth": 1.275}}
+    assert growth(samples[:300], 3000.0) == {}, "no end, no growth"
+    assert growth([], 3000.0) == {}
 
 
-MISSED = {
-    "nothing": (EXACT, [], 4, [], WELL, []),
-    "rows": (Verdict(10, 9, 1, 0, False), [], 4, [], WELL, ["exact"]),
-    "a hole": (EXACT, ["entries 3 to 4 are missing"], 4, [], WELL, ["holes in the history"]),
-    "downtime that is not marked": (EXACT, [], 2, [], WELL, ["marked gaps for each controller killed"]),
-    "a process": (EXACT, [], 4, ["process 7"], WELL, ["left over"]),
-    "memory": (EXACT, [], 4, [], {**WELL, "driver_java": {"growth": 1.06}}, ["growth of driver_java"]),
-}
+@pytest.mark.parametrize(
+    ("recovery_s", "verdict", "holes", "left", "memory", "missed"),
+    [
+        (WELL_S, EXACT, 0, 0, WELL_MB, []),
+        (WELL_S, Verdict(10, 9, 1, 0, False), 0, 0, WELL_MB, ["A: exact"]),
+        ({**WELL_S, "executor": [1.0, 1.0, 5.1]}, EXACT, 0, 0, WELL_MB, ["A: worst executor"]),
+        ({**WELL_S, "executor": [2.1, 2.1, 3.0]}, EXACT, 0, 0, WELL_MB, ["A: median executor"]),
+        ({**WELL_S, "stopped": [31.0]}, EXACT, 0, 0, WELL_MB, ["A: worst stopped"]),
+        ({**WELL_S, "master": [31.0]}, EXACT, 0, 0, WELL_MB, ["A: worst master"]),
+        (WELL_S, EXACT, 1, 0, WELL_MB, ["A: holes in the history"]),
+        (WELL_S, EXACT, 0, 1, WELL_MB, ["A: left over"]),
+        (WELL_S, EXACT, 0, 0, {**WELL_MB, "driver_java": {"growth": 1.06}}, ["A: growth of driver_java"]),
+    ],
+)
+def test_bars(
+    recovery_s: dict[str, list[float]],
+    verdict: Verdict,
+    holes: int,
+    left: int,
+    memory: dict[str, dict[str, float]],
+    missed: list[str],
+) -> None:
+    bars = soak.bars_of("A", recovery_s, verdict, holes, left, memory)
+    assert [b.name for b in bars if not b.met] == missed
 
 
-@pytest.mark.parametrize("case", MISSED)
-def test_bars(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict, holes, gaps, left, memory, missed = MISSED[case]
-    monkeypatch.setattr(soak, "SECONDS", 1800.0)
-    found = soak.bars_of(verdict, {"holes": holes, "gaps_marked": gaps}, left, 3, memory)
-    assert [b.name for b in found if not b.met] == missed
-    monkeypatch.setattr(soak, "SECONDS", 300.0)
-    assert len(soak.bars_of(verdict, {"holes": holes, "gaps_marked": gaps}, left, 3, memory)) == len(found) - 3
+def test_what_the_driver_tells_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("flow")
+    assert read(folder) is None
+    flow = Flow(7, "run", 1.5, 2.5, ("0", "2"), 9, True, 100.0, (("lost executor 1", 1.2),))
+    write(flow, folder)
+    assert read(folder) == flow

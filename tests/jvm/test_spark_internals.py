@@ -34,6 +34,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "planner/SteerRealTime.scala": ("changes physical plans", PLAN | LOGGING),
     "plugin/ExecutorMail.scala": ("writes to Spark's log", LOGGING),
     "plugin/Mailboxes.scala": ("writes to Spark's log", LOGGING),
+    "plugin/Reach.scala": ("writes to Spark's log", LOGGING),
     "plugin/Reporter.scala": ("writes to Spark's log", LOGGING),
     "shuffle/Credit.scala": (
         "reads messages of Spark's streaming shuffle and flushes its writer",

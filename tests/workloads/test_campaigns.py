@@ -47,6 +47,7 @@ def test_inputs_keep_the_end_and_the_start_of_the_load() -> None:
     assert {(r.close_s, r.start_ms) for r in campaigns.inputs(replace(LOAD, start_ms=7), FIVE)} == {(4, 7)}
 
 
+@pytest.mark.slow  # tests/engines/spark/query/test_two_inputs.py does the same without the command
 @pytest.mark.spark
 def test_the_verdict_is_exact_with_moves_scales_and_a_kill() -> None:
     command = [

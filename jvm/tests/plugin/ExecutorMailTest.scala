@@ -19,8 +19,8 @@ class ExecutorMailTest {
   @Test def whatCannotBeReadIsDropped(): Unit = {
     val version = Cuts.version
     val broken = Seq(
-      Array.emptyByteArray, Array[Byte](1), Messages.hello("1"), Messages.askHowFar("a").dropRight(1),
-      Array[Byte](2, Wire.AskHowFar, 0, 0), Array[Byte](1, Wire.Orders, -1))
+      Array.emptyByteArray, Array[Byte](Wire.Version), Messages.hello("1"), Messages.askHowFar("a").dropRight(1),
+      Array[Byte](99, Wire.AskHowFar, 0, 0), Array[Byte](Wire.Version, Wire.Orders, -1))
     for (message <- broken) {
       val before = Dropped.total
       ExecutorMail.take(message)

@@ -3,6 +3,8 @@
 A query that is stopped between two epochs repeats no row. When that is done is decided elsewhere.
 """
 
+from collections.abc import Collection
+
 from barograph.engines.spark.observer import Observer
 
 # An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
@@ -23,6 +25,28 @@ class QueryControl(Observer):
     def can_grow(self) -> bool:
         """Whether more executors may come."""
         return not self._bridge.is_local()
+
+    def unreachable(self) -> dict[str, list[str]]:
+        """Live executors, and the live executors that each does not reach."""
+        return self._bridge.unreachable()
+
+    def avoid(self, executors: Collection[str]) -> None:
+        """Exactly these get no instances from the next epoch on, if the others have seats enough."""
+        self._bridge.avoid(executors)
+
+    def supervised_runs(self) -> dict[str, tuple[str, ...]]:
+        """Runs of supervised queries, and the executor of each instance, as of the last look."""
+        with self._lock:
+            present = [self._telemetry.present(name) for name in self._telemetry.restartable]
+            return {e.run: tuple(s.executor for s in e.seated.values()) for e in present if e is not None}
+
+    def seats_without(self, executors: Collection[str]) -> int:
+        """Seats of all other executors."""
+        return sum(e.seats for e in self._telemetry.executors if e.id not in executors)
+
+    def end_run(self, run: str, why: str) -> None:
+        """End a query run as if it had failed for this reason."""
+        self._bridge.end_run(run, why)
 
     def end_epoch(self, topology: str) -> None:
         """Cut the present epoch, and do not wait for its end. Nothing else changes."""

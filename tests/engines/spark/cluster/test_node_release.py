@@ -1,21 +1,19 @@
 """Nodes and controllers start, end, hang and die during a word count: it goes on, and each row is counted once."""
 
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.polling import until
 
 from barograph.control.decide import decide
 from barograph.control.process import ControllerConfig, keep
-from barograph.engines.spark.cluster.node_keeper import NodeKeeper, order_down, order_up
+from barograph.engines.spark.cluster.node_keeper import order_down, order_up
 from barograph.engines.spark.cluster.node_limit import RunGroups
 from barograph.engines.spark.cluster.node_status import executors_of
-from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.driver.client import RemoteEngine
-from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.engines.spark.limits.cluster_limits import ClusterLimits, limits_of_run
 from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.query.supervised_query import Supervised
@@ -23,27 +21,20 @@ from barograph.history import entries, gaps
 from barograph.history.files import parts
 from barograph.model import Instance, MigrationMode, Placement, Plan, Slot, Snapshot
 from barograph.policy.registry import named
-from barograph.testing.local_cluster import LocalCluster, RunningQuery, open_local_cluster
+from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
 pytestmark = pytest.mark.spark
 LONG_S = 600.0  # so that no epoch ends by itself
-CORES = (0.9, 0.6, 0.5)  # fences, which only the test of shares puts up
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One for all tests here: the cluster they share is started again in part, which needs its folder."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(STATE_VARIABLE, str(tmp_path_factory.mktemp("nodes") / "state"))
-        yield
+def own_state() -> None:
+    """That of the shared cluster: it is started again in part, which needs its folder."""
 
 
 @pytest.fixture(scope="module")
-def stage(own_state: None) -> Iterator[LocalCluster]:  # noqa: ARG001  # asked for so that it comes first
-    with open_local_cluster(ClusterSettings(3, CORES, 8)) as opened:
-        keeper = NodeKeeper(opened.cluster)
-        yield opened
-        keeper.close()
+def stage(kept_stage: LocalCluster) -> LocalCluster:
+    return kept_stage
 
 
 @pytest.fixture
@@ -51,13 +42,6 @@ def driver(stage: LocalCluster) -> Iterator[RemoteEngine]:
     engine = RemoteEngine(stage.supervisor.serve().path)
     yield engine
     engine.close()
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true in time"
-        time.sleep(0.1)
 
 
 def there(stage: LocalCluster) -> set[str]:
@@ -125,16 +109,16 @@ def recorded(history: Path) -> int:
 
 
 def test_a_controller_that_dies_or_hangs_is_restarted_and_rows_flow(stage: LocalCluster, tmp_path: Path) -> None:
-    history = tmp_path / "history"
+    history, longest_s = tmp_path / "history", [60.0]
     socket = str(stage.supervisor.serve().path)
     config = ControllerConfig(
-        socket, str(history), str(tmp_path / "beat"), "adaptive", 1.0, options={"mode": "cut"}, release_after_s=8.0,
+        socket, str(history), str(tmp_path / "beat"), "adaptive", 1.0, options={"mode": "cut"}, release_after_s=4.0,
         spare_nodes=0,
     )  # fmt: skip
     with (
         stage.query(rate=50, supervised=True) as counting,
-        # A controller says how long a step may take; here it gets at most a minute.
-        keep(config, tmp_path / "log", patience=lambda s: min(s, 60.0)) as keeper,
+        # A controller says how long a step may take; one that is known to be stopped need not be waited for.
+        keep(config, tmp_path / "log", patience=lambda s: min(s, longest_s[0])) as keeper,
     ):
         # The load is low, so few nodes are enough and the others are released.
         until(lambda: bool(stage.engine.observe("test").asleep), 150.0)
@@ -145,7 +129,9 @@ def test_a_controller_that_dies_or_hangs_is_restarted_and_rows_flow(stage: Local
             keeper.process.send_signal(number)
             counting.settle(lambda out=out: counting.output() > out + 100)  # type: ignore[misc]  # bound at once
             assert counting.epoch() >= epoch
-            until(lambda starts=starts: keeper.starts > starts)  # type: ignore[misc]
+            longest_s[0] = 2.0 if number is signal.SIGSTOP else 60.0
+            until(lambda starts=starts: keeper.starts > starts, look_s=0.02)  # type: ignore[misc]
+            longest_s[0] = 60.0
             known = recorded(history)
             until(lambda known=known: recorded(history) > known)  # type: ignore[misc]
         assert restarts(counting) == 0
@@ -216,7 +202,7 @@ def test_only_instances_are_limited_and_the_next_driver_cleans_up(stage: LocalCl
         pytest.skip(stage.cluster.run.unfenced_because)
     stage.cluster.fence()
     try:
-        assert [n.fence_cpu for n in stage.cluster.status()] == list(CORES)
+        assert [n.fence_cpu for n in stage.cluster.status()] == list(stage.cluster.settings.node_cpus().values())
         # Far more than they can do: every instance wants all it can get. One epoch, so that threads stay the same.
         with stage.query(rate=5000, epoch_s=LONG_S) as counting:
             topology = stage.engine.observe().topology(counting.name)

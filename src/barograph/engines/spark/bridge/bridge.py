@@ -143,6 +143,19 @@ class Bridge:
         """End an executor that does not answer; the cluster starts another in its place. False if there is none."""
         return bool(self._bridge.endSilent(self._session, executor, why))
 
+    def unreachable(self) -> dict[str, list[str]]:
+        """Live executors, and the live executors that each does not reach."""
+        found: dict[str, list[str]] = json.loads(self._bridge.unreachable(self._session))
+        return found
+
+    def avoid(self, executors: Iterable[str]) -> None:
+        """Exactly these get no instances from the next epoch on, if the others have seats enough."""
+        self._bridge.avoid(json.dumps(sorted(executors)))
+
+    def end_run(self, run: str, why: str) -> None:
+        """End a query run as if it had failed for this reason."""
+        self._bridge.endRun(self._session, run, why)
+
     def release(self, executors: Iterable[str]) -> bool:
         """End these executors, unless one of them runs a task. They are not replaced before ``want_all``."""
         return bool(self._bridge.release(self._session, json.dumps(list(executors))))

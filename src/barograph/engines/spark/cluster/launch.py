@@ -123,7 +123,7 @@ def _environment(run: Run, java: Java, name: str, address: str) -> dict[str, str
     return inherited | {
         "JAVA_HOME": str(java.home),
         "SPARK_HOME": str(pyspark_home()),
-        "SPARK_SCALA_VERSION": _scala_version(),  # a worker needs it to build an executor's command
+        "SPARK_SCALA_VERSION": scala_version(),  # a worker needs it to build an executor's command
         "SPARK_CONF_DIR": str(run.folder / "conf"),
         "SPARK_LOCAL_IP": address,  # also keeps the web pages off the network
         "SPARK_LOCAL_DIRS": str(local),
@@ -132,6 +132,6 @@ def _environment(run: Run, java: Java, name: str, address: str) -> dict[str, str
     }
 
 
-def _scala_version() -> str:
+def scala_version() -> str:
     core = next(jar.name for jar in spark_jars() if jar.name.startswith("spark-core_"))
     return core.removeprefix("spark-core_").partition("-")[0]

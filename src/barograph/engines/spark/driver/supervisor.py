@@ -25,6 +25,7 @@ from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.epoch_bounds import EpochBounds
 from barograph.engines.spark.driver.hung_executors import HungExecutors
 from barograph.engines.spark.driver.one_plan import OnePlan
+from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.upkeep import RegularUpkeep
 from barograph.engines.spark.engine import SparkEngine
@@ -72,6 +73,7 @@ class Supervisor:
             # A thread of its own: upkeep may wait for the engine's lock, and then it would look as if it came late.
             watch = HungExecutors(self.engine, run, hung_after_s)
             self._upkeep.append(RegularUpkeep(watch, what="looking for hung executors"))
+        self._upkeep.append(RegularUpkeep(Partitions(self.engine), what="looking for executors that are cut off"))
 
     def start(
         self,

@@ -44,6 +44,12 @@ WRITING = LOST_TASK.format("org.apache.spark.SparkException: [TASK_WRITE_FAILED]
             "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT", ["executor 1"], Cause.LOST, id="too few seats after a loss"
         ),
         pytest.param(DIVIDED, [], Cause.TASK, id="a failed task"),
+        pytest.param(
+            LOST_TASK.format("io.netty.channel.StacklessClosedChannelException"),
+            [],
+            Cause.BESIDE,
+            id="a connection that a failed task closed",
+        ),
     ],
 )
 def test_causes(text: str, lost: list[str], cause: Cause) -> None:

@@ -25,11 +25,15 @@ _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _SLOTS = re.compile(r"needs (\d+) concurrent task slots.*?only (\d+) are currently free", re.DOTALL)
 _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat timed out")
 # The error of a task that lost its connection to a task that has failed: an effect, never the cause.
-_BESIDE = ("closed before termination", "Connection reset", "Broken pipe", "Failed to connect to")
+_BESIDE = (
+    "closed before termination", "Connection reset", "Broken pipe", "Failed to connect to", "ClosedChannelException",
+)  # fmt: skip
 # Names of Java classes and of Spark's error conditions that recur at every restart.
 _BUGS = (
     "AnalysisException", "ParseException", "STREAMING_REAL_TIME_MODE", "UNRESOLVED_COLUMN", "IllegalArgumentException",
 )  # fmt: skip
+# Of a run that was ended because two of its executors lost their connection; see driver/partitions.py.
+CUT_OFF = "do not reach each other"
 _SHORT = 300
 
 
@@ -83,6 +87,8 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
         return Death(at_s, Cause.OWNER, taken, epoch, "")
     if lost:
         return Death(at_s, Cause.LOST, f"lost {', '.join(lost)}", epoch, "")
+    if CUT_OFF in said:
+        return Death(at_s, Cause.LOST, said, epoch, "")
     if _NO_SEATS in text:
         return _without_seats(text, at_s, epoch)
     if any(sign in text for sign in _LOST):

@@ -1,0 +1,121 @@
+"""Which executors are avoided, for how long, and which runs are ended, with an engine that only notes orders."""
+
+from collections.abc import Collection
+
+import pytest
+
+from barograph.engines.spark.driver.partitions import HOLD_S, Partitions, pairs_of, to_avoid
+from barograph.engines.spark.query.failures.diagnosis import Cause, diagnose
+
+
+class FakeNetwork:
+    """cut: executor -> those it does not reach. runs: run -> the executor of each instance. An executor has 4 seats."""
+
+    def __init__(self) -> None:
+        self.cut: dict[str, list[str]] = {}
+        self.runs: dict[str, tuple[str, ...]] = {}
+        self.avoided: list[set[str]] = []
+        self.ended: list[tuple[str, str]] = []
+
+    def lives(self) -> bool:
+        return True
+
+    def unreachable(self) -> dict[str, list[str]]:
+        return self.cut
+
+    def avoid(self, executors: Collection[str]) -> None:
+        self.avoided.append(set(executors))
+
+    def end_run(self, run: str, why: str) -> None:
+        self.ended.append((run, why))
+
+    def supervised_runs(self) -> dict[str, tuple[str, ...]]:
+        return self.runs
+
+    def seats_without(self, executors: Collection[str]) -> int:
+        return 4 * len({"1", "2", "3"} - set(executors))
+
+    def where(self, executor: str) -> str:
+        return f"executor {executor}"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.s = 0.0
+
+    def __call__(self) -> float:
+        return self.s
+
+
+def test_a_pair_counts_once_whichever_side_reports_it() -> None:
+    assert pairs_of({"1": ["2"], "2": ["1", "3"]}) == {("1", "2"), ("2", "3")}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "already", "used", "avoided"),
+    [
+        ({("1", "2")}, set(), {"1": 2, "2": 1}, ("2",)),  # the one with fewer instances
+        ({("1", "2")}, {"1"}, {"1": 2, "2": 1}, ("1",)),  # no change of mind
+        ({("1", "2"), ("2", "3")}, set(), {"2": 9}, ("2",)),  # one is enough
+        ({("1", "2"), ("3", "4")}, set(), {}, ("1", "3")),
+        (set(), {"1"}, {}, ()),
+    ],
+)
+def test_few_executors_are_avoided(
+    pairs: set[tuple[str, str]], already: set[str], used: dict[str, int], avoided: tuple[str, ...]
+) -> None:
+    assert sorted(to_avoid(pairs, already, used)) == sorted(avoided)
+
+
+def test_a_query_on_both_sides_is_ended_once_and_one_side_is_avoided() -> None:
+    network, clock = FakeNetwork(), Clock()
+    partitions = Partitions(network, clock)
+    network.runs = {"run-1": ("1", "1", "2", "3"), "run-2": ("1", "3")}
+    partitions.keep_up()
+    assert (network.avoided, network.ended) == ([], []), "nothing is cut off"
+    network.cut = {"2": ["1"]}
+    partitions.keep_up()
+    partitions.keep_up()
+    assert network.avoided == [{"2"}]
+    assert network.ended == [("run-1", "executor 1 and executor 2 do not reach each other")]
+    network.runs = {"run-3": ("1", "1", "3", "3"), "run-2": ("1", "3")}
+    partitions.keep_up()
+    assert len(network.ended) == 1, "the next run is on executors that reach each other"
+
+
+def test_an_executor_is_avoided_for_some_time_after_its_last_failure_and_longer_the_next_time() -> None:
+    network, clock = FakeNetwork(), Clock()
+    partitions = Partitions(network, clock)
+    network.cut = {"1": ["2"], "2": ["1"]}
+    partitions.keep_up()
+    network.cut, clock.s = {}, HOLD_S - 1
+    partitions.keep_up()
+    assert network.avoided == [{"1"}]
+    clock.s = HOLD_S
+    partitions.keep_up()
+    assert network.avoided == [{"1"}, set()]
+    network.cut = {"1": ["2"]}
+    partitions.keep_up()
+    network.cut, clock.s = {}, 2.5 * HOLD_S
+    partitions.keep_up()
+    assert network.avoided[-1] == {"1"}, "this time it takes twice as long"
+    clock.s = 3 * HOLD_S
+    partitions.keep_up()
+    assert network.avoided[-1] == set()
+
+
+def test_a_query_that_needs_both_sides_is_left_to_wait_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    network = FakeNetwork()
+    network.cut, network.runs = {"1": ["2"]}, {"run": ("1", "2", "3") * 3}
+    partitions = Partitions(network, Clock())
+    partitions.keep_up()
+    partitions.keep_up()
+    assert network.ended == []
+    assert [r.message for r in caplog.records if "too few seats" in r.message] == [
+        "executor 1 and executor 2 do not reach each other, and the other executors have too few seats: a query waits"
+    ]
+
+
+def test_a_run_that_was_ended_for_it_is_not_taken_for_a_bug() -> None:
+    text = "Job 7 cancelled executor 1 and executor 2 do not reach each other"
+    assert diagnose(text, 0.0, 4, ()).cause is Cause.LOST

@@ -1,0 +1,185 @@
+"""Hosts in namespaces: they see other files, processes and addresses than this machine, and leave nothing behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barograph.engines.spark.cluster.processes import marked, python_environment
+from barograph.testing.hosts import Hosts, open_hosts, why_no_hosts
+from barograph.testing.hosts.host import SHARED, Sight
+from barograph.testing.hosts.spark_on_hosts import SparkOnHosts, open_spark_on_hosts
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = Path(__file__).with_name("counting_on_hosts.py")
+needs_hosts = pytest.mark.skipif(why_no_hosts() is not None, reason=str(why_no_hosts()))
+ECHO = "import socket; s = socket.create_server(('', 4000)); s.settimeout(5); s.accept()"
+LISTENS = ":0FA0 00000000:0000 0A"  # the port, and the state, in the kernel's table of sockets
+CALL = "import socket, sys; socket.create_connection((sys.argv[1], 4000), 2)"
+OWNER = """
+import time
+from barograph.testing.hosts import open_hosts
+from barograph.testing.hosts.host import Sight
+with open_hosts({"host-1": Sight()}) as hosts:
+    print(hosts.home.folder, flush=True)
+    time.sleep(600)
+"""
+
+
+def settle(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def reaches(hosts: Hosts, one: str, other: str) -> bool:
+    there = hosts.by_name[other]
+    # It ends by itself, whether it is called or not.
+    server = there.start([sys.executable, "-c", ECHO], hosts.home.folder / "echo.log")
+    try:
+        settle(lambda: LISTENS in there.run(["cat", "/proc/net/tcp"]))
+        hosts.by_name[one].run([sys.executable, "-c", CALL, there.address])
+        return True
+    except OSError:
+        return False
+    finally:
+        server.wait(30)
+
+
+@needs_hosts
+def test_hosts_see_other_files_processes_and_addresses_than_this_machine(tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "file").write_text("given")
+    with open_hosts(
+        {"host-1": Sight({Path("/srv/elsewhere"): given}, covered=(ROOT / "docs",)), "host-2": Sight()}
+    ) as hosts:
+        one, two = hosts.by_name.values()
+        assert one.run(["hostname"]).strip() == "host-1"
+        assert one.run(["cat", "/srv/elsewhere/file"]) == "given"
+        assert one.run(["ls", "/tmp"]) == "", "it has a /tmp of its own"
+        one.run(["sh", "-c", f"echo common > {SHARED}/file; echo own > /tmp/file"])
+        assert two.run(["cat", f"{SHARED}/file"]) == "common\n"
+        assert two.run(["ls", "/tmp"]) == ""
+        assert (one.folder / "tmp" / "file").read_text() == "own\n"
+        assert str(os.getpid()) not in one.run(["ls", "/proc"]).split()
+        assert two.address in two.run(["ip", "-brief", "address", "show", "dev", "eth0"])
+        assert two.address in one.run(["cat", "/etc/hosts"])
+        assert hosts.processes() > 0
+    assert hosts.processes() == 0
+    assert not hosts.home.folder.exists()
+
+
+@needs_hosts
+def test_a_cut_link_loses_what_is_sent_until_it_is_healed() -> None:
+    path = Sight(kept=(Path(sys.prefix), Path(sys.base_prefix)))
+    with open_hosts({"host-1": path, "host-2": path, "host-3": path}) as hosts:
+        assert reaches(hosts, "host-1", "host-2")
+        hosts.cut("host-1", "host-2")
+        assert not reaches(hosts, "host-1", "host-2")
+        assert not reaches(hosts, "host-2", "host-1")
+        assert reaches(hosts, "host-1", "host-3")
+        assert reaches(hosts, "host-3", "host-2")
+        hosts.heal("host-1", "host-2")
+        assert reaches(hosts, "host-1", "host-2")
+
+
+@needs_hosts
+def test_hosts_end_with_a_process_that_is_killed() -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER], env=python_environment(), stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    folder = Path(owner.stdout.readline().strip())
+    assert marked(folder.name)
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    settle(lambda: not marked(folder.name) and not folder.exists())
+
+
+@pytest.mark.parametrize(
+    ("root", "missing", "why"), [(False, None, "need root"), (True, "nsenter", "need nsenter: install")]
+)
+def test_why_there_can_be_no_hosts(root: bool, missing: str | None, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    monkeypatch.setattr(shutil, "which", lambda name: None if name == missing else f"/usr/bin/{name}")
+    assert why in str(why_no_hosts())
+
+
+class Counting:
+    """The program on the driver's host. seen: its last line."""
+
+    def __init__(self, cluster: SparkOnHosts) -> None:
+        self._cluster = cluster
+        self._program = cluster.program([str(PROGRAM), json.dumps(cluster.session_conf())])
+        self.seen: dict[str, Any] = {}
+
+    def look(self) -> dict[str, Any]:
+        assert self._program.stdout is not None
+        line = self._program.stdout.readline()
+        assert line, self._cluster.log("driver").read_text()[-4000:]
+        self.seen = json.loads(line)
+        return self.seen
+
+    def settle(self, condition: Callable[[dict[str, Any]], bool], timeout_s: float) -> float:
+        """Returns how long it took."""
+        began_s = time.monotonic()
+        while not condition(self.look()):
+            took_s = time.monotonic() - began_s
+            assert took_s < timeout_s, f"{self.seen}\n{self._cluster.log('driver').read_text()[-4000:]}"
+        return time.monotonic() - began_s
+
+    def verdict(self) -> dict[str, Any]:
+        assert self._program.stdin is not None
+        self._program.stdin.write("end\n")
+        self._program.stdin.flush()
+        while "exact" not in self.look():
+            pass
+        return self.seen
+
+
+@pytest.fixture
+def cluster() -> Iterator[SparkOnHosts]:
+    if (why := why_no_hosts()) is not None:
+        pytest.skip(why)
+    with open_spark_on_hosts(programs=[ROOT]) as opened:
+        yield opened
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_rows_flow_again_while_two_hosts_do_not_reach_each_other(cluster: SparkOnHosts) -> None:
+    counting = Counting(cluster)
+    counting.settle(lambda now: now["output"] > 400 and len(set(now["executors"].values())) == 3, 300.0)
+    cluster.hosts.cut("host-1", "host-2")
+    cut_s = time.monotonic()
+    counting.settle(lambda now: len(now["restarts"]) > 0, 60.0)
+    before = counting.seen["output"]
+    counting.settle(lambda now: now["output"] > before + 200, 60.0)
+    sys.stdout.write(f"rows flow again {time.monotonic() - cut_s:.1f} s after the cut\n")
+    used = set(counting.seen["executors"].values())
+    assert len(used) < 3, "one side is avoided"
+    assert any("do not reach each other" in cause for cause in counting.seen["restarts"])
+    # The result is read back by batch jobs on all executors, and Spark's own shuffle would wait for minutes.
+    cluster.hosts.heal("host-1", "host-2")
+    assert counting.verdict()["exact"]
+    assert "gets no instances for now" in cluster.log("driver").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_host_that_is_lost_is_done_without(cluster: SparkOnHosts) -> None:
+    counting = Counting(cluster)
+    counting.settle(lambda now: now["output"] > 400 and len(set(now["executors"].values())) == 3, 300.0)
+    cluster.hosts.by_name["host-3"].lose()
+    counting.settle(lambda now: len(now["restarts"]) > 0, 60.0)
+    before = counting.seen["output"]
+    counting.settle(lambda now: now["output"] > before + 200, 60.0)
+    assert counting.verdict()["exact"]
