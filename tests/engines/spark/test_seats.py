@@ -20,18 +20,20 @@ CORES = 4
 
 
 @contextmanager
-def local(task_cpus: str) -> Iterator[SparkSession]:
+def local(task_cpus: str | None) -> Iterator[SparkSession]:
     """Spark in this process alone: its executor is the driver."""
-    own = {"spark.master": f"local[{CORES}]", "spark.driver.host": "127.0.0.1", "spark.task.cpus": task_cpus}
-    spark = open_session("seats", with_testing_jar(), own)
+    own = {"spark.master": f"local[{CORES}]", "spark.driver.host": "127.0.0.1"}
+    asked = {} if task_cpus is None else {"spark.task.cpus": task_cpus}
+    spark = open_session("seats", with_testing_jar(), own, asked)
     try:
         yield spark
     finally:
         spark.stop()
 
 
-@pytest.mark.parametrize(("task_cpus", "seats"), [("0.5", 8), ("2", 2)])
-def test_a_query_fills_the_seats_that_are_seen(tmp_path: Path, task_cpus: str, seats: int) -> None:
+@pytest.mark.parametrize(("task_cpus", "seats"), [("0.5", 8), ("2", 2), (None, CORES)])
+def test_a_query_fills_the_seats_that_are_seen(tmp_path: Path, task_cpus: str | None, seats: int) -> None:
+    """The last session sets nothing: settings of an earlier one in the same process do not hold for it."""
     with local(task_cpus) as spark:
         engine = SparkEngine(spark, {})
         ((node,), (worker,)) = ((now := engine.observe()).nodes, now.workers)

@@ -18,6 +18,9 @@ from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import merged
 from barograph.engines.spark.security.secret import read_secret
 
+# Settings of the JVM itself, and of the command that starts it.
+_AT_START = ("spark.driver.", "spark.jars", "spark.master", "spark.app.name")
+
 
 def open_session(name: str, *settings: Mapping[str, str], log: Path | None = None) -> SparkSession:
     """Start the driver. Later settings win over earlier ones. log: for what its JVM writes; None: standard error."""
@@ -46,12 +49,12 @@ def open_session(name: str, *settings: Mapping[str, str], log: Path | None = Non
 def _start_jvm(settings: Mapping[str, str], log: Path | None) -> None:
     """Start the driver's JVM, if it does not run yet, with its output in a file, or with ours.
 
-    The settings are on its command line, where every user of the machine can read them. What is secret must be set
-    afterwards: it then goes to the running JVM by its gateway.
+    Only what it needs at its start is on its command line: what is there holds for every later session of this process
+    too, and every user of the machine can read it. The rest goes to the running JVM by its gateway.
     """
     if SparkContext._gateway is not None:
         return
-    conf = SparkConf().setAll(list(settings.items()))
+    conf = SparkConf().setAll([(key, value) for key, value in settings.items() if key.startswith(_AT_START)])
     with contextlib.nullcontext() if log is None else log.open("ab") as out:
         output = {} if out is None else {"stdout": out, "stderr": subprocess.STDOUT}
         gateway = launch_gateway(conf, {"umask": 0o077, **output})  # type: ignore[no-untyped-call]
