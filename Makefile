@@ -31,15 +31,16 @@ $(VENV)/.prepared: $(VENV)/.ready
 demo: setup
 	$(BIN)/python -m barograph.experiments.demo
 
-test: setup
-	$(BIN)/python -m pytest -m 'not slow'
+# Tests with real Spark come alone, after the others: each needs all cores.
+test: test-fast
+	$(BIN)/python -m pytest -m 'spark and not slow'
 
-# Unit tests and the simulator, without real Spark processes.
+# Unit tests and the simulator, without real Spark processes, on all cores.
 test-fast: setup
-	$(BIN)/python -m pytest -m 'not spark and not slow'
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -m 'not spark and not slow'
 
-test-all: setup
-	$(BIN)/python -m pytest
+test-all: test-fast
+	$(BIN)/python -m pytest -m 'spark or slow'
 
 check: setup docs
 	$(BIN)/ruff check .

@@ -36,6 +36,7 @@ def serves(broker: Broker) -> bool:
         return False
 
 
+@pytest.mark.spark
 @pytest.mark.limit(240)  # it starts Java three times; 9 s on an idle machine
 def test_a_broker_starts_is_killed_starts_again_and_leaves_nothing() -> None:
     with start_broker() as broker:
