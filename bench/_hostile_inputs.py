@@ -118,7 +118,7 @@ policy = "adaptive"
 options = ["theta_pct=10"]
 cycle = "2s"
 mode = "act"
-enforce = true
+enforce = "auto"
 recovery = "30s"
 history-size = 512
 in-flight = "0.2s"

@@ -3,7 +3,9 @@
 Inputs are made from seeds: configurations, loads, recorded clusters, scenarios, plans, messages to a driver's endpoint
 and files of a history. BAROGRAPH_HOSTILE sets how many in all (1,000,000). Each kind gets at least a tenth of them and
 runs in processes of its own. A failure is printed with its kind and seed; ``python -m bench.hostile KIND SEED`` runs
-that one again. Bars: no failure; no input above 1 s; no process above 200 MB more than it began with.
+that one again. An input that takes longer than 1 s is tried up to three times more, and its best time counts.
+Bars: no failure; no input above 1 s; no process above 200 MB more than it began with. A bench that is ended early
+reports what it has found by then, and misses its bars.
 """
 
 import json
@@ -17,8 +19,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +31,7 @@ KINDS = ("configuration", "load", "recorded cluster", "scenario", "plan", "endpo
 CHEAP = ("load", "plan", "endpoint message")  # these get what is left over
 COUNT = 1_000_000
 LONGEST_S, HANG_S = 1.0, 10.0
+TRIES_AGAIN = 3
 MOST_MB = 200.0
 MOST_SHOWN = 5
 SHARDS = 8  # of a kind, so that a process that dies loses little
@@ -69,35 +72,66 @@ def attempt(kind: str, first: int, count: int) -> Tally:
         before = _resident_mb()
         for seed in range(first, first + count):
             content = make(random.Random(f"{kind} {seed}"))
-            took_s = _try(take, content, seed, tally)
-            if took_s > LONGEST_S:  # other work on the machine can only add to it
-                took_s = min(took_s, _try(take, content, seed, Tally(kind, seed, 1)))
-            if took_s > tally.longest_s:
-                tally.longest_s, tally.longest_seed = took_s, seed
+            _count(best(take, content), seed, tally)
         tally.grown_mb = _resident_mb() - before
     return tally
 
 
-def _try(take: Callable[[bytes], object], content: bytes, seed: int, tally: Tally) -> float:
-    """Returns how long it took."""
+@dataclass(frozen=True)
+class Try:
+    """What one input gave: it was valid, or refused, or a failure with what is wrong."""
+
+    took_s: float
+    valid: bool = False
+    failure: str | None = None
+    hung: bool = False
+
+
+class _HangError(Exception):
+    pass
+
+
+def best(take: Callable[[bytes], object], content: bytes) -> Try:
+    """The quickest of up to four tries: other work on the machine can only add to the time that an input takes."""
+    tries = [_try(take, content)]
+    while tries[-1].took_s > LONGEST_S and len(tries) <= TRIES_AGAIN:
+        tries.append(_try(take, content))
+    failed = next((t for t in tries if t.failure and not t.hung), None)  # no quicker try takes it back
+    return failed or min(tries, key=lambda t: t.took_s)
+
+
+def _try(take: Callable[[bytes], object], content: bytes) -> Try:
     began = time.perf_counter()
+    valid, failure, hung = False, None, False
     signal.setitimer(signal.ITIMER_REAL, HANG_S)
     try:
         take(content)
-        tally.valid += 1
+        valid = True
     except BadInput as error:
-        tally.refused += 1
         if "\n" in str(error) or not str(error):
-            tally.failures.append((seed, f"not one sentence: {str(error)[:200]!r}"))
+            failure = f"not one sentence: {str(error)[:200]!r}"
+    except _HangError as error:
+        failure, hung = str(error), True
     except Exception:  # noqa: BLE001  # this is what is looked for
-        tally.failures.append((seed, traceback.format_exc(limit=-3)))
+        failure = traceback.format_exc(limit=-3)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
-    return time.perf_counter() - began
+    return Try(time.perf_counter() - began, valid, failure, hung)
+
+
+def _count(found: Try, seed: int, tally: Tally) -> None:
+    if found.failure is not None:
+        tally.failures.append((seed, found.failure))
+    elif found.valid:
+        tally.valid += 1
+    else:
+        tally.refused += 1
+    if found.took_s > tally.longest_s:
+        tally.longest_s, tally.longest_seed = found.took_s, seed
 
 
 def _hangs(*_: object) -> None:
-    raise TimeoutError(f"it took longer than {HANG_S:g} s")
+    raise _HangError(f"it took longer than {HANG_S:g} s")
 
 
 def _resident_mb() -> float:
@@ -117,15 +151,24 @@ def main() -> int:
     for kind, count in wanted.items():
         size = -(-count // SHARDS)
         work += [(kind, first, min(size, count - first)) for first in range(0, count, size)]
+    work.sort(key=lambda shard: shard[1] / wanted[shard[0]])  # all kinds alike, however early it is ended
     found: list[Tally] = []
     # A process for each shard: memory is measured from its start, and a crash is noticed by the pool.
-    with multiprocessing.get_context("spawn").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
+    with (
+        suppress(KeyboardInterrupt, SystemExit),
+        multiprocessing.get_context("spawn").Pool(os.cpu_count(), maxtasksperchild=1) as pool,
+    ):
         for tally in pool.imap_unordered(_shard, work):
             found.append(tally)
             for seed, what in tally.failures[:MOST_SHOWN]:
                 print(f"{tally.kind} {seed}: {what}", file=sys.stderr)
+    return judged(found, sum(wanted.values()))
+
+
+def judged(found: Sequence[Tally], wanted: int) -> int:
+    """Print the report of all shards. Returns the exit code. wanted: so many inputs must have been tried."""
     report = {}
-    for kind in KINDS:
+    for kind in sorted({t.kind for t in found}, key=KINDS.index):
         mine = [t for t in found if t.kind == kind]
         slowest = max(mine, key=lambda t: t.longest_s)
         report[kind] = {
@@ -137,10 +180,11 @@ def main() -> int:
             "longest_seed": slowest.longest_seed,
             "grown_mb": round(max(t.grown_mb for t in mine), 1),
         }
-    met = all(
+    tried = sum(t.count for t in found)
+    met = tried == wanted and all(
         not r["failures"] and r["longest_s"] <= LONGEST_S and r["grown_mb"] <= MOST_MB for r in report.values()
-    )  # fmt: skip
-    print(json.dumps({"kinds": report, "inputs": sum(r["inputs"] for r in report.values()), "met": met}, indent=2))
+    )
+    print(json.dumps({"kinds": report, "inputs": tried, "met": met}, indent=2))
     return 0 if met else 1
 
 

@@ -1,13 +1,12 @@
 """Counts the words of a stream in real-time mode, as in Spark's Structured Streaming guide. Barograph restarts it.
 
-    barograph conf --workloads --submit --master local[8] --conf spark.sql.shuffle.partitions=2 \\
-        examples/structured_word_count.py CHECKPOINT
-    barograph conf --submit --master local[8] --conf spark.sql.shuffle.partitions=2 \\
-        examples/structured_word_count.py CHECKPOINT localhost:9092 lines
+    barograph conf --workloads --submit examples/structured_word_count.py counts
 
-Without a Kafka broker and topic, the input is 200 lines a second from Barograph's replay source, whose jar --workloads
-puts on the class path. In real-time mode all instances run at once and each takes a core: local[8] is room for eight,
-and two shuffle partitions are two instances of the count. Statements that were added for Barograph are marked.
+The argument is the checkpoint. A broker and a topic of Kafka may follow, with the connector's jars by --packages.
+Without them, the input is 200 lines a second from Barograph's replay source, whose jar --workloads adds. In real-time
+mode all instances run at once and each takes a seat. How many seats there are, and how many instances count, is chosen
+and said; --master local[8] and --conf spark.sql.shuffle.partitions=2, behind --submit, choose it too. Statements that
+were added for Barograph are marked.
 """
 
 import sys

@@ -96,7 +96,8 @@ def main(folder: Path) -> int:
     assert supervisor.endpoint is not None
     watch = FlowWatch(folder, supervisor, query, settings["collect"])
     steering = Steering("adaptive", history=folder / "history", release_after_s=None)
-    with steering.start(supervisor.endpoint.path, folder) as keeper:
+    with steering.start(supervisor.endpoint.path, folder) as controller:
+        keeper = controller.keeper
         while not (folder / "stop").exists():
             if not query.isActive:
                 query.awaitTermination()  # raises why

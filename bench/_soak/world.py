@@ -13,7 +13,6 @@ from pathlib import Path
 
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
-from barograph.engines.spark.cluster.node_limit import accounts_of
 from barograph.engines.spark.cluster.processes import identify, marked
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
@@ -116,5 +115,5 @@ def left_over(run: Run, seen: set[int]) -> list[str]:
     """Processes and control groups that still exist after the end."""
     found = [f"process {p.pid} of the cluster" for p in marked(run.run_id)]
     found += [f"process {pid}" for pid in sorted(seen) if identify(pid) is not None]
-    groups = [] if run.groups is None else [run.groups.path, accounts_of(run.groups)]
-    return found + [f"group {path}" for path in groups if path is not None and path.exists()]
+    groups = [] if run.groups is None else [run.groups.path]
+    return found + [f"group {path}" for path in groups if path.exists()]

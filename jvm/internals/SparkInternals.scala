@@ -34,6 +34,9 @@ package org.apache.spark.sql.barograph {
 
 package org.apache.spark.shuffle.streaming.barograph {
 
+  import io.netty.buffer.Unpooled
+
+  import org.apache.spark.network.shuffle.streaming.DataMessage
   import org.apache.spark.shuffle.streaming.StreamingShuffleWriter
 
   object StreamingInternals {
@@ -43,6 +46,13 @@ package org.apache.spark.shuffle.streaming.barograph {
 
     /** Send half-filled buffers. */
     def flush(writer: StreamingShuffleWriter[_, _]): Unit = writer.shards.foreach(_.send())
+
+    /** Send a half-filled buffer and, behind it, a message of no rows ([[Credit]]). */
+    def ask(writer: StreamingShuffleWriter[_, _], writerId: Int, receiver: Int): Unit = {
+      val shard = writer.shards(receiver)
+      shard.send()
+      shard.send(new DataMessage(writerId, receiver, 0, Unpooled.EMPTY_BUFFER, 0L))
+    }
 
     /** How long a half-filled buffer may wait. Spark's writer reads it again after each wait. */
     def flushEvery(writer: StreamingShuffleWriter[_, _], ms: Long): Unit = waitField.setLong(writer, ms)
@@ -115,18 +125,29 @@ package org.apache.spark.barograph.internals {
         case _ => context.getExecutorIds().toSet
       }
 
+    /**
+     * Executors that will end as soon as they run no task, because they or their workers were decommissioned. Spark
+     * tells no listener, so this is asked again and again.
+     */
+    def decommissioned(context: SparkContext): Seq[String] = (context.schedulerBackend, context.taskScheduler) match {
+      case (backend: CoarseGrainedSchedulerBackend, tasks: TaskSchedulerImpl) =>
+        backend.getExecutorIds().filter(tasks.getExecutorDecommissionState(_).isDefined)
+      case _ => Nil
+    }
+
     /** How many tasks so many cores of an executor run at once, by spark.task.cpus, which may be a fraction. */
     def tasksAtOnce(conf: SparkConf, cores: Int): Int =
       ResourceProfile.numTasksBasedOnCores(BigDecimal(cores), conf.get(CPUS_PER_TASK))
 
     /**
      * End executors that run no task; false, and none ends, if one of them is busy. The cluster manager's target is
-     * lowered first, or it would start others in their place at once.
+     * lowered first, or it would start others in their place at once: to `left`, or if that is below 0 to the others
+     * that live now.
      */
-    def release(context: SparkContext, ids: Seq[String]): Boolean =
+    def release(context: SparkContext, ids: Seq[String], left: Int): Boolean =
       (context.schedulerBackend, context.taskScheduler) match {
         case (backend: CoarseGrainedSchedulerBackend, tasks: TaskSchedulerImpl) if !ids.exists(tasks.isExecutorBusy) =>
-          context.requestTotalExecutors((liveExecutors(context) -- ids).size, 0, Map.empty)
+          want(context, if (left < 0) (liveExecutors(context) -- ids).size else left)
           val ended = backend.killExecutors(
             ids, adjustTargetNumExecutors = false, countFailures = false, force = false)
           ended.size == ids.size
@@ -146,8 +167,8 @@ package org.apache.spark.barograph.internals {
       case _ => false
     }
 
-    /** Request as many executors as there is room for, which is how an application begins on a standalone cluster. */
-    def wantAll(context: SparkContext): Unit = context.requestTotalExecutors(Int.MaxValue, 0, Map.empty)
+    /** Want so many executors in all. On a standalone cluster an application begins with Int.MaxValue. */
+    def want(context: SparkContext, count: Int): Unit = context.requestTotalExecutors(count, 0, Map.empty)
 
     /**
      * A streaming shuffle writer waits for room downstream on one semaphore, which is private. It is replaced by one

@@ -1,16 +1,21 @@
 package org.apache.spark.barograph.messages
 
-import org.apache.spark.barograph.orders.{HowFar, Orders}
+import org.apache.spark.barograph.enforce.{Capacity, Enforced}
+import org.apache.spark.barograph.orders.{HowFar, InstanceKey, Orders, Share}
 import org.apache.spark.barograph.telemetry.{LifeReport, MeterReport, ProcessUse}
 
-/** What an executor saw since its last report, the latest orders it has, and the executors that it does not reach. */
+/**
+ * What an executor saw since its last report, the latest orders it has, the executors that it does not reach, the CPU
+ * that it may use, and how it holds instances to their limits.
+ */
 final case class Report(
-    executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse, unreachable: Seq[String] = Nil)
+    executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse, unreachable: Seq[String] = Nil,
+    capacity: Capacity = Capacity.unknown, enforced: Enforced = Enforced("", ""))
 
 /**
  * Each message as bytes, and back. From an executor: hello (its name; sent with a reference to its mailbox) and report;
  * the answer to both is the present orders, or null if it has them; and a question for the shuffle's key. From the
- * driver: orders, and two questions.
+ * driver: orders, and three questions.
  */
 object Messages {
   def hello(executor: String): Array[Byte] = written(Wire.Hello)(_.text(executor))
@@ -25,6 +30,9 @@ object Messages {
   val areYouThere: Array[Byte] = written(Wire.AreYouThere)(_ => ())
   val here: Array[Byte] = written(Wire.Here)(_ => ())
 
+  /** A question to an executor; the answer is its report. */
+  val askReport: Array[Byte] = written(Wire.AskReport)(_ => ())
+
   /** A question to an executor: how far are the instances of this topology that run there? */
   def askHowFar(topology: String): Array[Byte] = written(Wire.AskHowFar)(_.text(topology))
   def askHowFarIn(message: Array[Byte]): String = read(message, Wire.AskHowFar)(_.text())
@@ -34,12 +42,19 @@ object Messages {
     to.each(orders.cuts) { case (run, epoch) => to.text(run); to.long(epoch) }
     to.each(orders.resting)(to.text)
     to.each(orders.lengths) { case (topology, ms) => to.text(topology); to.long(ms) }
+    to.each(orders.shares) { case (i, share) =>
+      to.text(i.topology); to.text(i.operator); to.int(i.index)
+      to.long(share.limitMilliPct); to.long(share.reservedMilliPct)
+    }
+    to.text(orders.enforce)
   }
 
   def ordersIn(message: Array[Byte]): Orders = read(message, Wire.Orders) { from =>
     Orders(
       from.long(), from.each(from.text() -> from.long()).toMap, from.each(from.text()).toSet,
-      from.each(from.text() -> from.long()).toMap)
+      from.each(from.text() -> from.long()).toMap,
+      from.each(InstanceKey(from.text(), from.text(), from.int()) -> Share(from.long(), from.long())).toMap,
+      from.text())
   }
 
   def howFar(instances: Seq[HowFar]): Array[Byte] = written(Wire.HowFar) { to =>
@@ -64,6 +79,9 @@ object Messages {
       write(to, life.meter)
     }
     to.each(report.unreachable)(to.text)
+    to.text(report.capacity.groupName)
+    to.long(report.capacity.groupMilliCores); to.long(report.capacity.allowedMilliCores)
+    to.text(report.enforced.way); to.text(report.enforced.because)
   }
 
   def reportIn(message: Array[Byte]): Report = read(message, Wire.Report) { from =>
@@ -73,7 +91,9 @@ object Messages {
     val lives = from.each(LifeReport(
       from.text(), from.text(), from.long(), from.text(), from.int(), from.text(), from.int(), from.int(), from.long(),
       from.long(), from.long(), from.longs(), meterIn(from)))
-    Report(executor, heard, lives, process, from.each(from.text()))
+    Report(
+      executor, heard, lives, process, from.each(from.text()), Capacity(from.text(), from.long(), from.long()),
+      Enforced(from.text(), from.text()))
   }
 
   private def write(to: MessageWriter, meter: MeterReport): Unit = {
@@ -81,11 +101,12 @@ object Messages {
     to.long(meter.idleNs); to.long(meter.blockedNs)
     to.longs(meter.sent); to.longs(meter.due); to.longs(meter.read)
     to.long(meter.loadMs); to.long(meter.start); to.long(meter.position); to.long(meter.dueRows)
+    to.long(meter.throttledNs); to.long(meter.heldMs)
   }
 
   private def meterIn(from: MessageReader): MeterReport = MeterReport(
     from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.longs(), from.longs(),
-    from.longs(), from.long(), from.long(), from.long(), from.long())
+    from.longs(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long())
 
   private def written(kind: Byte)(content: MessageWriter => Unit): Array[Byte] = {
     val writer = new MessageWriter(kind)

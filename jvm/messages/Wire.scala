@@ -14,7 +14,7 @@ import scala.collection.mutable
  * in each byte, lowest first, so small ones are short; a text that occurs again is the number of its first occurrence.
  */
 object Wire {
-  val Version: Byte = 2
+  val Version: Byte = 3
 
   val Hello: Byte = 1
   val Report: Byte = 2
@@ -25,6 +25,7 @@ object Wire {
   val HowFar: Byte = 7
   val AskKey: Byte = 8
   val Key: Byte = 9
+  val AskReport: Byte = 10
 
   /** The kind of a message; 0, which no kind has, if it is too short to have one. */
   def kindOf(message: Array[Byte]): Byte = if (message.length < 2) 0 else message(1)

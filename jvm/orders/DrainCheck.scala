@@ -11,7 +11,7 @@ final case class HowFar(
 
 /**
  * Whether a topology's sources rest and none of its rows is in flight. Executors are asked directly: their reports come
- * only five times a second, which is too slow while sources are paused.
+ * too seldom while sources are paused.
  *
  * Rows are in flight as long as more were sent than received, or an instance works. Answers come at different moments,
  * so one round proves nothing: a row may be sent after its sender has answered. Two consecutive rounds with equal

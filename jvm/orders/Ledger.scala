@@ -7,11 +7,14 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
+import org.apache.spark.barograph.enforce.{Capacity, Enforced, Way}
 import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.barograph.planner.TopologySketch
 
-/** An executor as the driver knows it. seats: how many tasks Spark runs there at once. */
-final case class ExecutorSeats(id: String, host: String, seats: Int, sinceMs: Long, cores: Int)
+/** An executor as the driver knows it. seats: how many tasks Spark runs there at once. capacity, enforced: as it says. */
+final case class ExecutorSeats(
+    id: String, host: String, seats: Int, sinceMs: Long, cores: Int,
+    capacity: Capacity = Capacity.unknown, enforced: Enforced = Enforced("", ""))
 
 /** An epoch that was planned: by which orders, with which topology, and where its instances are. */
 final case class Epoch(
@@ -41,6 +44,8 @@ object Ledger {
   private val held = mutable.Set[String]() // runs that wait there now
   private val resting = mutable.Set[String]()
   private val lengths = mutable.Map[String, Long]()
+  private var shares = Map.empty[InstanceKey, Share]
+  private var enforce = Way.Auto
   private var ordersVersion = 0L
   // Bounds of what is kept for those who look: so many seats, and at least so many epochs.
   private val SeatsKept = 50000L
@@ -53,6 +58,8 @@ object Ledger {
     Seq(orders, pinned, epochs, executors, firstUsed, cuts, cutRuns, holds, lengths).foreach(_.clear())
     held.clear()
     resting.clear()
+    shares = Map.empty
+    enforce = Way.Auto
     planned.clear()
     plannedSeats = 0L
     live = (Seq.empty, 0L)
@@ -70,6 +77,12 @@ object Ledger {
     executors -= id
     firstUsed -= id
   }
+
+  /** What an executor says of the CPU that it may use, and of how it holds instances to their limits. */
+  def executorSays(id: String, capacity: Capacity, enforced: Enforced): Unit = synchronized {
+    executors.get(id).foreach(e => executors(id) = e.copy(capacity = capacity, enforced = enforced))
+  }
+
   def liveExecutors(context: SparkContext): Seq[ExecutorSeats] = {
     val live = SparkInternals.liveExecutors(context)
     synchronized { executors.values.filter(e => live(e.id)).toSeq.sortBy(e => (e.id.length, e.id)) }
@@ -140,14 +153,10 @@ object Ledger {
       topology: String, runId: String, epoch: Long, sketch: TopologySketch, live: Seq[ExecutorSeats])
       : Map[String, Seq[String]] = synchronized {
     val (_, _, pin) = pinned(topology)
-    val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
-    val taken = epochs.values.filter(_.topology != topology).flatMap(_.seated)
-    val free = Seating.free(Avoided.spare(live, taken, sketch.instances.size), taken)
+    val (seated, free) = seats(topology, sketch, live, pin)
     val now = Deadline.now
-    val warm = live.map(_.id).filter(firstUsed.get(_).exists(now - _ >= Cold)).toSet
-    val seated = Seating.seat(sketch.instances, pin.places, had, free, warm)
     // A new run may have been started because an executor died, and its seats may still be counted here.
-    Warm.standBack(if (epochs.get(topology).exists(_.runId == runId)) free.values.sum else 0)
+    Warm.standBack(if (epochs.get(topology).exists(_.runId == runId)) free else 0)
     val begun = Epoch(topology, runId, epoch, pin, System.currentTimeMillis(), sketch, seated)
     epochs(topology) = begun
     seated.map(_.executor).filter(_.nonEmpty).foreach(firstUsed.getOrElseUpdate(_, now))
@@ -161,6 +170,27 @@ object Ledger {
     val host = live.map(e => e.id -> e.host).toMap
     seated.groupBy(_.operator).map { case (operator, of) =>
       operator -> of.sortBy(_.index).map(s => host.get(s.executor).map(h => s"${h}_${s.executor}").getOrElse(""))
+    }
+  }
+
+  /** Where its instances would sit now, and how many seats they would leave. */
+  private def seats(topology: String, sketch: TopologySketch, live: Seq[ExecutorSeats], by: TopologyOrders)
+      : (Seq[Seated], Int) = {
+    val had = epochs.get(topology).toSeq.flatMap(_.seated).map(s => (s.operator, s.index) -> s.executor).toMap
+    val taken = epochs.values.filter(_.topology != topology).flatMap(_.seated)
+    val free = Seating.free(Avoided.spare(live, taken, sketch.instances.size), taken)
+    val now = Deadline.now
+    val warm = live.map(_.id).filter(firstUsed.get(_).exists(now - _ >= Cold)).toSet
+    val seated = Seating.seat(sketch.instances, by.places, had, free, warm)
+    (seated, free.values.sum)
+  }
+
+  /** The seats of a topology's next epoch, as far as they differ from those of the present one. */
+  def foresee(topology: String, live: Seq[ExecutorSeats]): Seq[Seated] = synchronized {
+    epochs.get(topology).toSeq.flatMap { present =>
+      val had = present.seated.map(s => (s.operator, s.index) -> s.executor).toMap
+      val (next, _) = seats(topology, present.sketch, live, orders.getOrElse(topology, TopologyOrders.none))
+      next.filter(s => s.executor.nonEmpty && !had.get((s.operator, s.index)).contains(s.executor))
     }
   }
 
@@ -188,7 +218,22 @@ object Ledger {
   }
 
   /** What executors must know now. */
-  def current: Orders = synchronized { Orders(ordersVersion, cuts.toMap, resting.toSet, lengths.toMap) }
+  def current: Orders = synchronized {
+    Orders(ordersVersion, cuts.toMap, resting.toSet, lengths.toMap, shares, enforce)
+  }
+
+  /** Exactly these instances are limited from now on. */
+  def share(wanted: Map[InstanceKey, Share]): Unit = synchronized {
+    if (shares != wanted) ordersVersion += 1
+    shares = wanted
+  }
+
+  /** By which way executors hold instances to their limits. Throws if there is no such way. */
+  def enforceBy(way: String): Unit = synchronized {
+    Way.wrong(way).foreach(why => throw new IllegalArgumentException(why))
+    if (enforce != way) ordersVersion += 1
+    enforce = way
+  }
 
   /** Exactly the sources of these topologies rest from now on. */
   def rest(topologies: Set[String]): Unit = synchronized {

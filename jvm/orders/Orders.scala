@@ -4,9 +4,12 @@ import java.util.concurrent.ConcurrentHashMap
 
 /**
  * What executors must know: for each query run, the last epoch that must end now (it only grows during a run);
- * the topologies whose sources rest; and the length of epochs in milliseconds, if it is not the trigger's.
+ * the topologies whose sources rest; the length of epochs in milliseconds, if it is not the trigger's; and the CPU of
+ * instances, with the way by which it should be enforced.
  */
-final case class Orders(version: Long, cuts: Map[String, Long], resting: Set[String], lengths: Map[String, Long])
+final case class Orders(
+    version: Long, cuts: Map[String, Long], resting: Set[String], lengths: Map[String, Long],
+    shares: Map[InstanceKey, Share] = Map.empty, enforce: String = "auto")
 
 /** The orders of one topology: parallelism by operator, executor by instance. Kept on the driver only. */
 final case class TopologyOrders(version: Long, parallelism: Map[String, Int], places: Map[(String, Int), String])
@@ -34,9 +37,11 @@ object Cuts {
         if (epoch > line.epoch) line.epoch = epoch
       }
       Gates.take(orders)
+      Shares.take(orders)
       heard = orders.version
       // A run that no order names has ended: its entry would only use memory.
       lines.keySet().removeIf(run => lines.get(run).epoch >= 0 && !orders.cuts.contains(run))
+      Shares.tell()
     }
   }
 }

@@ -83,7 +83,9 @@ class CuttableReader(
     // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too.
     val begunMs = now + timeoutMs.longValue - scanMs
     while (now < endMs(begunMs) && cut.epoch < epoch) {
+      val waitNs = if (life == null) 0L else life.allowance.waitNs()
       if (gate.shut) rest(begunMs)
+      else if (waitNs > 0L) life.allowance.rest(waitNs)
       else {
         if (timed) life.meter.idleBegins()
         val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
@@ -95,6 +97,7 @@ class CuttableReader(
       }
       now = System.currentTimeMillis()
     }
+    if (life != null) life.allowance.ends()
     RecordStatus.newStatusWithoutArrivalTime(false)
   }
 

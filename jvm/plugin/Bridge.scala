@@ -10,7 +10,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
-import org.apache.spark.barograph.orders.{Avoided, DrainCheck, Ledger, Warm}
+import org.apache.spark.barograph.orders.{Avoided, DrainCheck, InstanceKey, Ledger, Share, Warm}
 import org.apache.spark.barograph.telemetry.{Totals, View}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
@@ -25,12 +25,14 @@ object Bridge {
 
   /**
    * What is newer than the cursor, as [[View]] describes it; 0 for everything. It changes nothing, so any number of
-   * readers may ask at any time. In base 64, because Py4J would pass bytes one by one.
+   * readers may ask at any time. Figures are as of now if they are asked for (withMeters), else as of the last reports,
+   * and new reports are on their way for the next call. In base 64, because Py4J would pass bytes one by one.
    */
   def observe(session: SparkSession, cursor: Long, withMeters: Boolean): String = {
     // Asked first: a run that begins meanwhile is seen the next time.
     val active = SparkInternals.activeQueries(session).map(_.runId.toString).toSet
     val (executors, stamp) = Ledger.executorsNow(SparkInternals.context(session))
+    FreshReports.ask(executors.map(_.id), waits = withMeters)
     Base64.getEncoder.encodeToString(View.of(cursor, withMeters, executors, stamp, active))
   }
 
@@ -63,6 +65,27 @@ object Bridge {
    */
   def pace(text: String): Unit = {
     Ledger.pace(json.readTree(text).properties().asScala.map(p => p.getKey -> p.getValue.asLong()).toMap)
+    Mailboxes.push(Ledger.current)
+  }
+
+  /**
+   * The CPU of instances in per cent of a core: {NAME: [[OPERATOR, index, limit, reserved], ...]} as JSON. Other
+   * instances have no limit.
+   */
+  def share(text: String): Unit = {
+    def milli(value: JsonNode): Long = Math.round(value.asDouble() * 1000.0)
+    val shares = json.readTree(text).properties().asScala.flatMap { topology =>
+      topology.getValue.elements().asScala.map { s =>
+        InstanceKey(topology.getKey, s.get(0).asText(), s.get(1).asInt()) -> Share(milli(s.get(2)), milli(s.get(3)))
+      }
+    }
+    Ledger.share(shares.toMap)
+    Mailboxes.push(Ledger.current)
+  }
+
+  /** By which way executors hold instances to their limits from now on. */
+  def enforce(way: String): Unit = {
+    Ledger.enforceBy(way)
     Mailboxes.push(Ledger.current)
   }
 
@@ -102,38 +125,54 @@ object Bridge {
     json.writeValueAsString(java.util.Map.of("living", living.asJava, "silent", silent.asJava))
   }
 
-  /** {EXECUTOR: milliseconds since its last report, ...} as JSON, of live executors that have reported. */
-  def ages(session: SparkSession): String = {
+  /**
+   * {EXECUTOR: [milliseconds since its last report, [executors that it does not reach]], ...} as JSON, of live
+   * executors that have reported.
+   */
+  def lastReports(session: SparkSession): String = {
     val live = SparkInternals.liveExecutors(SparkInternals.context(session))
-    json.writeValueAsString(Totals.ages(live.toSeq).map { case (id, ms) => id -> Long.box(ms) }.asJava)
+    val unreachable = Avoided.unreachable
+    json.writeValueAsString(Totals.ages(live.toSeq).map { case (id, ms) =>
+      id -> Array[AnyRef](Long.box(ms), unreachable.getOrElse(id, Nil).filter(live).toArray)
+    }.asJava)
   }
+
+  /** Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since. */
+  def stillborn(): String = Stillborn.why
 
   /** End an executor that does not answer; the cluster starts another in its place. False if there is none such. */
   def endSilent(session: SparkSession, id: String, why: String): Boolean =
     SparkInternals.endSilent(SparkInternals.context(session), id, why)
 
-  /** {EXECUTOR: [executors that it does not reach], ...} as JSON, of live executors. */
-  def unreachable(session: SparkSession): String = {
-    val live = SparkInternals.liveExecutors(SparkInternals.context(session))
-    val found = Avoided.unreachable.collect { case (id, others) if live(id) => id -> others.filter(live).asJava }
-    json.writeValueAsString(found.filterNot(_._2.isEmpty).asJava)
-  }
-
   /** Exactly the executors in this JSON list get no instances from the next epoch on, if others have seats enough. */
   def avoid(executors: String): Unit =
     Avoided.set(json.readTree(executors).elements().asScala.map(_.asText()).toSet)
+
+  /** Executors that were decommissioned and still live, as a JSON list. They get no instances any more. */
+  def decommissioned(session: SparkSession): String =
+    json.writeValueAsString(SparkInternals.decommissioned(SparkInternals.context(session)).asJava)
+
+  /** [[instance, executor], ...] as JSON: instances that would sit elsewhere if the topology's next epoch began now. */
+  def foresee(session: SparkSession, topology: String): String = {
+    val moved = Ledger.foresee(topology, Ledger.liveExecutors(SparkInternals.context(session)))
+    json.writeValueAsString(moved.map(s => java.util.List.of(Int.box(s.index), s.executor)).asJava)
+  }
 
   /** End a query run as if it had failed for this reason. Its epoch is not committed. */
   def endRun(session: SparkSession, run: String, why: String): Unit =
     SparkInternals.context(session).cancelJobGroup(run, why)
 
-  /** End these executors, unless one of them runs a task: then none ends. They are not replaced before `wantAll`. */
-  def release(session: SparkSession, executors: String): Boolean =
+  /**
+   * End these executors, unless one of them runs a task: then none ends. left: how many are wanted from now on; below 0:
+   * the others that live now.
+   */
+  def release(session: SparkSession, executors: String, left: Int): Boolean =
     SparkInternals.release(
-      SparkInternals.context(session), json.readTree(executors).elements().asScala.map(_.asText()).toSeq)
+      SparkInternals.context(session), json.readTree(executors).elements().asScala.map(_.asText()).toSeq, left)
 
-  /** Request an executor wherever there is room for one, as at the start. */
-  def wantAll(session: SparkSession): Unit = SparkInternals.wantAll(SparkInternals.context(session))
+  /** Want so many executors in all; below 0: one wherever there is room, as a standalone cluster gives at the start. */
+  def want(session: SparkSession, count: Int): Unit =
+    SparkInternals.want(SparkInternals.context(session), if (count < 0) Int.MaxValue else count)
 
   /**
    * Wait until an epoch later than `epoch` is planned, which is after `epoch` is committed; -1 on timeout. A number not

@@ -4,6 +4,7 @@ import java.util.{Map => JMap}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
+import org.apache.spark.barograph.enforce.Way
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.messages.{Malformed, Messages, Wire}
@@ -18,15 +19,19 @@ import org.apache.spark.sql.streaming.StreamingQueryListener
 class DriverHands extends DriverPlugin {
   override def init(context: SparkContext, plugin: PluginContext): JMap[String, String] = {
     Ledger.reset()
+    Ledger.enforceBy(context.getConf.get(Way.Setting, Way.Auto))
     Avoided.reset()
     Totals.reset()
     Mailboxes.reset()
+    Stillborn.reset()
+    FreshReports.reset()
     Leases.watch(() => SparkInternals.activeCheckpoints)
     ShuffleKey.renew()
     context.addSparkListener(new SparkListener {
       override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
         Ledger.executorAdded(DriverHands.seatsOf(e, SparkInternals.tasksAtOnce(context.getConf, _)))
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
+        Stillborn.removed(Mailboxes.all.contains(e.executorId), e.reason)
         Ledger.executorRemoved(e.executorId)
         Mailboxes.forget(e.executorId)
         Totals.executorRemoved(e.executorId)
@@ -42,7 +47,6 @@ class DriverHands extends DriverPlugin {
 
   override def shutdown(): Unit = Leases.end()
 
-  /** The answer is the present orders, or null if the executor has them or its message was dropped. */
   /** The answer is the key or the present orders, or null if the executor has them or its message was dropped. */
   override def receive(message: Object): Object = Dropped.unless("a message from an executor")(answer(message)).orNull
 
@@ -50,19 +54,25 @@ class DriverHands extends DriverPlugin {
     case Array(hello: Array[Byte], reference: AnyRef) =>
       val mailbox = Mailbox.of(reference).getOrElse(throw new Malformed(s"$reference is no mailbox"))
       Mailboxes.remember(Messages.helloIn(hello), mailbox)
+      Stillborn.greeted()
       Messages.orders(Ledger.current)
     case question: Array[Byte] if Wire.kindOf(question) == Wire.AskKey => Messages.key(ShuffleKey.get)
-    case bytes: Array[Byte] =>
-      val report = Messages.reportIn(bytes)
-      Totals.take(report.executor, report.lives, report.process)
-      Avoided.reported(report.executor, report.unreachable)
-      val now = Ledger.current
-      if (report.heard < now.version) Messages.orders(now) else null
+    case bytes: Array[Byte] => DriverHands.taken(bytes).orNull
     case other => throw new Malformed(s"it is a ${other.getClass.getName}")
   }
 }
 
 object DriverHands {
+  /** Take in a report. Returns the present orders if its executor does not have them. */
+  private[plugin] def taken(bytes: Array[Byte]): Option[Array[Byte]] = {
+    val report = Messages.reportIn(bytes)
+    Totals.take(report.executor, report.lives, report.process)
+    Avoided.reported(report.executor, report.unreachable)
+    Ledger.executorSays(report.executor, report.capacity, report.enforced)
+    val now = Ledger.current
+    if (report.heard < now.version) Some(Messages.orders(now)) else None
+  }
+
   /** tasksAtOnce: how many tasks so many cores run at once. */
   private[plugin] def seatsOf(e: SparkListenerExecutorAdded, tasksAtOnce: Int => Int): ExecutorSeats = {
     val cores = e.executorInfo.totalCores

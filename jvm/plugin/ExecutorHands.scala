@@ -7,6 +7,7 @@ import java.util.{Map => JMap}
 import com.sun.management.OperatingSystemMXBean
 
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
+import org.apache.spark.barograph.enforce.{Capacity, Enforcer, Groups, OwnGroup}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.shuffle.ShuffleKey
@@ -15,11 +16,16 @@ import org.apache.spark.barograph.telemetry.ProcessUse
 object ExecutorHands {
   /** Of this executor, once it has started. */
   @volatile private[barograph] var plugin: PluginContext = _
+  @volatile private var reporter: Reporter = _
+
+  /** The report that the driver asks for. */
+  private[barograph] def report(): Array[Byte] = if (reporter == null) ExecutorMail.NoAnswer else reporter.answer()
 }
 
 class ExecutorHands extends ExecutorPlugin {
   private var reporter: Reporter = _
   private val reach = new Reach(() => SparkInternals.peers())
+  private val enforcer = new Enforcer(new Groups(() => OwnGroup.find(), ProcessHandle.current().pid()))
 
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
     val executor = plugin.executorID()
@@ -28,9 +34,13 @@ class ExecutorHands extends ExecutorPlugin {
       case key: Array[Byte] => ShuffleKey.take(Messages.keyIn(key))
       case _ => throw new Malformed("the driver gave no key: driver and executors need the same barograph-plugin.jar")
     }
-    val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer)
+    reporter = new Reporter(
+      executor, plugin.ask(_), () => process(), unreachable = () => reach.unreachable, capacity = () => Capacity.now(),
+      enforced = () => enforcer.enforced)
+    ExecutorHands.reporter = reporter
+    val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer(_))
     Reporter.follow(plugin.ask(Array[AnyRef](Messages.hello(executor), mailbox)))
-    reporter = new Reporter(executor, plugin.ask(_), () => process(), unreachable = () => reach.unreachable)
+    enforcer.start()
     reporter.start()
     reach.start()
   }
@@ -48,6 +58,7 @@ class ExecutorHands extends ExecutorPlugin {
 
   override def shutdown(): Unit = {
     reach.close()
+    enforcer.close()
     if (reporter != null) reporter.close()
   }
 }

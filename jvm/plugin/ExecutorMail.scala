@@ -16,16 +16,19 @@ object ExecutorMail {
 
   def take(message: Array[Byte]): Unit = Dropped.unless("orders from the driver")(Cuts.take(Messages.ordersIn(message)))
 
-  def answer(message: Array[Byte]): Array[Byte] = Dropped.unless("a question of the driver") {
-    Wire.kindOf(message) match {
-      case Wire.AreYouThere => Messages.here
-      case Wire.AskHowFar => Messages.howFar(Lives.howFar(Messages.askHowFarIn(message)))
-      case kind => throw new Malformed(s"there is no question of kind $kind")
-    }
-  }.getOrElse(NoAnswer)
+  /** report: makes the report of this executor. */
+  def answer(message: Array[Byte], report: () => Array[Byte] = () => ExecutorHands.report()): Array[Byte] =
+    Dropped.unless("a question of the driver") {
+      Wire.kindOf(message) match {
+        case Wire.AreYouThere => Messages.here
+        case Wire.AskReport => report()
+        case Wire.AskHowFar => Messages.howFar(Lives.howFar(Messages.askHowFarIn(message)))
+        case kind => throw new Malformed(s"there is no question of kind $kind")
+      }
+    }.getOrElse(NoAnswer)
 }
 
-/** Messages that could not be used. At most one a minute is logged: reports come five times a second. */
+/** Messages that could not be used. At most one a minute is logged: reports come often. */
 object Dropped extends Logging {
   private val QuietNs = 60000000000L
   private val loggedNs = new AtomicLong(System.nanoTime() - QuietNs)

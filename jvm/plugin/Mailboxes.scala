@@ -19,6 +19,7 @@ object Mailboxes extends Logging {
   def remember(executor: String, box: Mailbox): Unit = boxes.put(executor, box)
   def forget(executor: String): Unit = boxes.remove(executor)
   def all: Map[String, Mailbox] = boxes.asScala.toMap
+  def get(executor: String): Option[Mailbox] = Option(boxes.get(executor))
 
   /** One message to each executor; none waits for another. A lost message is made up for by the next report. */
   def push(orders: Orders): Unit = {

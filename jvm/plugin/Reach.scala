@@ -17,9 +17,13 @@ final case class Peer(executor: String, host: String, port: Int)
  * closed, and to all that could not be reached the last time. Two failures in a row count.
  *
  * A refused connection counts as reached: the host answers, and that its executor is gone is the driver's to see.
+ *
+ * The driver is asked for the others only now and then, since each question costs it CPU, but at every look while one
+ * is not reached: it may be gone.
  */
 final class Reach(peers: () => Seq[Peer], reaches: Peer => Boolean = Reach.connects) extends Logging {
   private var turn = 0
+  private var known = Seq.empty[Peer]
   private var failures = Map.empty[Peer, Int]
   @volatile private var found = Seq.empty[String]
 
@@ -27,9 +31,9 @@ final class Reach(peers: () => Seq[Peer], reaches: Peer => Boolean = Reach.conne
   def unreachable: Seq[String] = found
 
   def look(): Unit = {
-    val now = peers()
-    val suspects = failures.keySet.intersect(now.toSet)
-    val next = if (now.isEmpty) Nil else Seq(now(turn % now.size))
+    if (turn % Reach.AskedEvery == 0 || failures.nonEmpty || known.isEmpty) known = peers()
+    val suspects = failures.keySet.intersect(known.toSet)
+    val next = if (known.isEmpty) Nil else Seq(known(turn % known.size))
     turn += 1
     failures = (suspects ++ next).toSeq.map(p => p -> (if (reaches(p)) 0 else failures.getOrElse(p, 0) + 1))
       .filter(_._2 > 0).toMap
@@ -53,6 +57,7 @@ final class Reach(peers: () => Seq[Peer], reaches: Peer => Boolean = Reach.conne
 
 object Reach {
   private val Enough = 2
+  private[plugin] val AskedEvery = 10
   private val TimeoutMs = 2000
 
   def connects(peer: Peer): Boolean = {

@@ -1,11 +1,9 @@
 package org.apache.spark.barograph.shuffle
 
 import java.nio.ByteBuffer
-import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicLongArray
 import java.util.concurrent.locks.LockSupport
 
-import scala.collection.mutable
 import scala.util.Try
 
 import io.netty.buffer.Unpooled
@@ -20,27 +18,21 @@ import org.apache.spark.util.ErrorNotifier
 
 /**
  * Bounds the queue in front of an instance in time. Bytes cannot do that: a quarter of a megabyte is a millisecond for
- * one operator and a minute for another, and a cut must wait until the queue is empty. So each receiver grants each of
- * its senders as many rows as it executes in that time at its present rate, and grants more as it takes them; a sender
- * without credit waits, and the backlog stays at the source.
+ * one operator and a minute for another, and a cut must wait until the queue is empty. So each receiver grants its
+ * senders together at most as many rows as it executes in that time at its present rate ([[CreditPool]]), and grants
+ * more as it takes them; a sender without credit asks for it and waits, and the backlog stays at the source.
  *
  * A grant is a message of Spark's protocol whose number Spark's own writer ignores. Our numbers are negative, so that
- * they cannot be mistaken for Spark's.
+ * they cannot be mistaken for Spark's. Spark's reader accepts no such message; a sender asks with a message of no rows,
+ * which Spark's own writer never sends.
  */
 object Credit {
   /** The longest queue in front of an instance, in milliseconds; 0 is no bound. */
   val Setting = "spark.barograph.inFlightMs"
   val DefaultMs = 200L
 
-  /**
-   * The grant before a receiver has executed anything. Small, because its rows may be slow; if not, it grants more at
-   * once.
-   */
-  val FirstRows = 16L
-  /** Grants per window: more would cost CPU, fewer would let a receiver run dry. */
-  val GrantsPerWindow = 8L
-  val FewestRows = 2L
-  val MomentNs = 1000000L
+  /** A receiver's first message: it grants credit to senders that ask. */
+  val Ready: Int = Int.MinValue + 1
   /** A receiver's last message: it has taken all rows of this sender and will grant no more. */
   val Enough: Int = Int.MinValue
   private val CheckNs = 2000000L
@@ -48,9 +40,8 @@ object Credit {
   private val PressedMs = 50L
   /** While buffers are held back, the clock is read before one row in so many. */
   private val RowsPerLook = 8
-  /** A connected receiver that has granted nothing for so long does not use credit. */
+  /** A connected receiver that has not been ready for so long does not use credit. */
   private val StrangerNs = 2000000000L
-  val MostRows: Long = 1L << 24
 
   def of(
       shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier, key: Array[Byte], meter: Meter)
@@ -96,7 +87,7 @@ final class Credit private[barograph] (
   private val granted = new AtomicLongArray(receivers)
   // The sender's own copy: it reads the shared one only when this is used up.
   private val seen = new Array[Long](receivers)
-  private val enough = new AtomicLongArray(receivers)
+  private val ready, enough = new AtomicLongArray(receivers)
   @volatile private var waiting: Thread = _
   // Only the sender's thread uses these. pressed: receivers are behind, and buffers are held back.
   private val pressure = new Pressure
@@ -109,8 +100,11 @@ final class Credit private[barograph] (
       reader: Int, client: TransportClient, message: ByteBuffer, callback: RpcResponseCallback): Unit =
     Credit.grantIn(message.duplicate(), receivers) match {
       case Some(grant) if grant.shuffleReaderId == reader =>
-        if (grant.numMessages == Credit.Enough) enough.set(grant.shuffleReaderId, 1L)
-        else granted.addAndGet(grant.shuffleReaderId, -grant.numMessages.toLong)
+        grant.numMessages match {
+          case Credit.Ready => ready.set(reader, 1L)
+          case Credit.Enough => enough.set(reader, 1L)
+          case rows => granted.addAndGet(reader, -rows.toLong)
+        }
         val thread = waiting
         if (thread != null) LockSupport.unpark(thread)
       case _ => super.fromReader(reader, client, message, callback)
@@ -134,15 +128,20 @@ final class Credit private[barograph] (
     val sinceNs = System.nanoTime()
     // A receiver that has granted nothing yet is starting, not behind.
     val starting = granted.get(receiver) == 0L
+    var asked = false
     try {
       var turns = 0
       while (sent >= granted.get(receiver)) {
+        if (!asked && ready.get(receiver) == 1L) {
+          asked = true
+          StreamingInternals.ask(writer, writerId, receiver)
+        }
         pause()
         turns += 1
-        // The receiver may be waiting for rows that are still in our buffers.
+        // Other receivers may be waiting for rows that are still in our buffers.
         if (turns == 1 && sent >= granted.get(receiver)) StreamingInternals.flush(writer)
-        // Our receivers grant as soon as they are connected. One that grants nothing is Spark's own, and gets all rows.
-        val silent = granted.get(receiver) == 0L && futureClients(receiver).isDone
+        // Our receivers are ready as soon as they are connected. One that is not is Spark's own, and gets all rows.
+        val silent = ready.get(receiver) == 0L && futureClients(receiver).isDone
         if (silent && System.nanoTime() - sinceNs > Credit.StrangerNs) granted.set(receiver, Long.MaxValue / 2)
       }
     } finally { waiting = null; meter.blockedEnds() }
@@ -185,75 +184,5 @@ final class Credit private[barograph] (
     task.killTaskIfInterrupted()
     task.getTaskFailure.foreach(throw _)
     errors.throwErrorIfExists()
-  }
-}
-
-/**
- * The receiver's side: measures its rate and grants rows. Senders are identified by their partition, under which
- * [[MeteredShuffleManager]] registers them.
- */
-final class Grants(receiver: Int, targetNs: Long, meter: Meter) {
-  private val clients = new ConcurrentHashMap[Int, TransportClient]()
-  private val ended = mutable.Set[Int]()
-  private var taken, granted, next = Array.emptyLongArray
-  // The sender whose rows are being executed.
-  private var from = 0
-  private val window = new GrantWindow(targetNs)
-
-  /** Called by the thread that connects. */
-  def connected(sender: Int, client: TransportClient): Unit = synchronized {
-    clients.put(sender, client)
-    send(sender, client, if (ended(sender)) Credit.Enough else -Credit.FirstRows.toInt)
-  }
-
-  /** No more rows come from this sender, and all its rows have been taken. It may end before it has connected. */
-  def finished(sender: Int): Unit = synchronized {
-    ended += sender
-    val client = clients.get(sender)
-    if (client != null) send(sender, client, Credit.Enough)
-  }
-
-  def readingFrom(sender: Int): Unit = {
-    if (sender >= taken.length) {
-      taken = taken.padTo(sender + 1, 0L)
-      granted = granted.padTo(sender + 1, Credit.FirstRows)
-      next = next.padTo(sender + 1, 1L)
-    }
-    from = sender
-  }
-
-  /** A row goes into the operator. */
-  def took(): Unit = {
-    val sender = from
-    val n = taken(sender) + 1
-    taken(sender) = n
-    if (!window.begun) {
-      val nowNs = System.nanoTime()
-      window.begin(nowNs, meter.idleNsBy(nowNs))
-    } else {
-      window.took()
-      if (n >= next(sender)) tell(sender, n)
-    }
-  }
-
-  private def tell(sender: Int, n: Long): Unit = {
-    val client = clients.get(sender)
-    if (client != null) {
-      val nowNs = System.nanoTime()
-      val rows = window.rowsFor(clients.size, nowNs, meter.idleNsBy(nowNs))
-      val more = n + rows - granted(sender)
-      if (more > 0) {
-        granted(sender) += more
-        send(sender, client, -more.toInt)
-      }
-      next(sender) = n + Math.max(1L, rows / Credit.GrantsPerWindow)
-    }
-  }
-
-  private def send(sender: Int, client: TransportClient, word: Int): Unit = {
-    val message = new CreditControlMessage(sender, receiver, word)
-    val buffer = client.getChannel.alloc().compositeBuffer().capacity(message.headerLength())
-    message.encode(buffer)
-    client.send(buffer) // consumes the buffer; the reader itself notices a lost connection
   }
 }

@@ -4,6 +4,7 @@ import java.util.concurrent.{Semaphore, TimeUnit}
 import java.util.concurrent.locks.LockSupport
 
 import org.apache.spark.{Partitioner, SparkException, TaskContext}
+import org.apache.spark.barograph.enforce.Allowance
 import org.apache.spark.barograph.telemetry.Meter
 import org.apache.spark.network.client.TransportClient
 import org.apache.spark.network.shuffle.streaming.{DataMessage, StreamingShuffleMessage, TerminationControlMessage}
@@ -12,7 +13,8 @@ import org.apache.spark.shuffle._
 
 // A parameter that is a field is set before the constructor of the superclass runs, which starts a thread that uses it.
 class MeteredReader[K, C](
-    handle: ShuffleHandle, task: TaskContext, queue: MeteredQueue, key: Array[Byte], grants: Grants, meter: Meter)
+    handle: ShuffleHandle, task: TaskContext, queue: MeteredQueue, key: Array[Byte], grants: Grants, meter: Meter,
+    allowance: Allowance)
   extends ProvenReader[K, C](handle, task, queue, key) {
 
   override protected def createClient(mapId: Int, remoteHost: String, remotePort: Int): TransportClient = {
@@ -26,6 +28,7 @@ class MeteredReader[K, C](
     new Iterator[Product2[K, C]] {
       override def hasNext: Boolean = try rows.hasNext catch { case lost: SparkException => throw afterTheCause(lost) }
       override def next(): Product2[K, C] = {
+        allowance.await(task)
         meter.executed.increment()
         val row = try rows.next() catch { case lost: SparkException => throw afterTheCause(lost) }
         if (grants != null) grants.took()
@@ -55,12 +58,22 @@ object MeteredReader {
  * Messages from other instances that wait for this one. A message holds many rows; the clock is read only if there is
  * none.
  */
-final class MeteredQueue(meter: Meter, grants: Grants) extends ProvenQueue {
+final class MeteredQueue(meter: Meter, grants: Grants, allowance: Allowance) extends ProvenQueue {
+  /** A message of no rows asks for credit. */
+  override protected def accept(message: StreamingShuffleMessage): Unit = message match {
+    case ask: DataMessage if ask.dataSize == 0 && grants != null =>
+      ask.release()
+      grants.asks(ask.shuffleWriterId)
+    case _ => super.accept(message)
+  }
+
   override def poll(timeout: Long, unit: TimeUnit): StreamingShuffleMessage = {
     val message = takeOrWait(timeout, unit)
     message match {
       case rows: DataMessage if grants != null => grants.readingFrom(rows.shuffleWriterId)
-      case end: TerminationControlMessage if grants != null => grants.finished(end.shuffleWriterId)
+      case end: TerminationControlMessage =>
+        allowance.ends()
+        if (grants != null) grants.finished(end.shuffleWriterId)
       case _ =>
     }
     message
@@ -71,7 +84,12 @@ final class MeteredQueue(meter: Meter, grants: Grants) extends ProvenQueue {
     if (ready != null) ready
     else {
       meter.idleBegins()
-      try super.poll(timeout, unit) finally meter.idleEnds()
+      try {
+        if (grants != null) grants.ranDry()
+        val late = super.poll(timeout, unit)
+        if (late == null && grants != null) grants.stillDry()
+        late
+      } finally meter.idleEnds()
     }
   }
 }
@@ -85,7 +103,9 @@ final class MeteredRoom(permits: Int, meter: Meter) extends Semaphore(permits) {
     }
 }
 
-class MeteredWriter[K, V](real: ShuffleWriter[K, V], partitioner: Partitioner, credit: Credit, meter: Meter)
+class MeteredWriter[K, V](
+    real: ShuffleWriter[K, V], partitioner: Partitioner, credit: Credit, meter: Meter, allowance: Allowance,
+    task: TaskContext)
   extends ShuffleWriter[K, V] {
   override def write(rows: Iterator[Product2[K, V]]): Unit = {
     var lastNs = 0L
@@ -93,6 +113,8 @@ class MeteredWriter[K, V](real: ShuffleWriter[K, V], partitioner: Partitioner, c
     real.write(new Iterator[Product2[K, V]] {
       override def hasNext: Boolean = rows.hasNext || { if (lastNs == 0L) lastNs = System.nanoTime(); false }
       override def next(): Product2[K, V] = {
+        // A row that comes in may cause any number of rows that go out.
+        allowance.await(task)
         val row = rows.next()
         val receiver = partitioner.getPartition(row._1)
         if (credit != null) credit.await(receiver, sent.own(receiver))

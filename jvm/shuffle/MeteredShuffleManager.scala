@@ -44,7 +44,7 @@ class MeteredShuffleManager extends StreamingShuffleManager {
     else {
       life.meter.sent = new Counters(receivers)
       SparkInternals.replaceRoom(real, room => new MeteredRoom(room.availablePermits(), life.meter))
-      new MeteredWriter[K, V](real, partitioner, credit, life.meter)
+      new MeteredWriter[K, V](real, partitioner, credit, life.meter, life.allowance, context)
     }
   }
 
@@ -56,8 +56,8 @@ class MeteredShuffleManager extends StreamingShuffleManager {
     else {
       val targetNs = Credit.targetNs
       val grants = if (targetNs > 0) new Grants(context.partitionId(), targetNs, life.meter) else null
-      val queue = new MeteredQueue(life.meter, grants)
-      new MeteredReader[K, C](handle, context, queue, ShuffleKey.get, grants, life.meter)
+      val queue = new MeteredQueue(life.meter, grants, life.allowance)
+      new MeteredReader[K, C](handle, context, queue, ShuffleKey.get, grants, life.meter, life.allowance)
     }
   }
 }

@@ -34,10 +34,12 @@ class ProvenQueue extends LinkedBlockingQueue[StreamingShuffleMessage] {
       case end: TerminationControlMessage => end.shuffleWriterId
       case _ => -1
     }
-    if (admitted.contains(writer)) super.put(message)
+    if (admitted.contains(writer)) accept(message)
     else {
       message.release()
       throw new SparkException(s"rows came from writer $writer, which has not proven that it is of this application")
     }
   }
+
+  protected def accept(message: StreamingShuffleMessage): Unit = super.put(message)
 }

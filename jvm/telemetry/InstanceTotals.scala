@@ -5,7 +5,7 @@ package org.apache.spark.barograph.telemetry
  * instance that a rescale removes and a later one brings back is another one and begins at 0.
  */
 final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
-  var arrived, executed, emitted, cpuNs, busyNs, idleNs, blockedNs = 0L
+  var arrived, executed, emitted, cpuNs, busyNs, idleNs, blockedNs, throttledNs = 0L
   /** Whether its source knows which rows are due; if not, rows that were read count as arrived. */
   var arrivedKnown = true
   /** Rows sent to each instance of the next operator. */
@@ -35,6 +35,7 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
     busyNs += now.busyNs - had.busyNs
     idleNs += now.idleNs - had.idleNs
     blockedNs += now.blockedNs - had.blockedNs
+    throttledNs += now.throttledNs - had.throttledNs
     var j = Math.min(sent.length, now.sent.length) - 1
     while (j >= 0) {
       sent(j) += now.sent(j) - (if (j < had.sent.length) had.sent(j) else 0L)
@@ -67,7 +68,8 @@ object InstanceTotals {
     Math.max(had.busyNs, now.busyNs), Math.max(had.idleNs, now.idleNs), Math.max(had.blockedNs, now.blockedNs),
     larger(had.sent, now.sent), if (now.due.nonEmpty) now.due else had.due,
     if (now.read.nonEmpty) now.read else had.read, now.loadMs, now.start,
-    Math.max(had.position, now.position), Math.max(had.dueRows, now.dueRows))
+    Math.max(had.position, now.position), Math.max(had.dueRows, now.dueRows),
+    Math.max(had.throttledNs, now.throttledNs), now.heldMs)
 
   private def larger(had: Array[Long], now: Array[Long]): Array[Long] = {
     val found = java.util.Arrays.copyOf(now, Math.max(had.length, now.length))

@@ -8,7 +8,8 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.{SparkEnv, TaskContext}
-import org.apache.spark.barograph.orders.HowFar
+import org.apache.spark.barograph.enforce.Allowance
+import org.apache.spark.barograph.orders.{Cuts, HowFar, InstanceKey}
 import org.apache.spark.barograph.planner.Marks
 
 /** One instance in one epoch, as its own thread sees it. Times are milliseconds since 1970; 0 means not yet. */
@@ -26,11 +27,14 @@ final class Life(
   /** Rows read from the source in this epoch. */
   val rowsRead = new Counter
   val meter = new Meter
+  val key: InstanceKey = InstanceKey(topology, operator, index)
+  private val cut = Cuts.of(runId)
+  val allowance = new Allowance(() => cut.epoch >= epoch)
   /** Whether it reads from a source; whether it rests and has no row left to hand on. */
   @volatile var reads: Boolean = false
   @volatile var rests: Boolean = false
-  /** For the reporter: the call at which it last reported latencies. */
-  var latencyTold: Long = 0L
+  /** For reports, in nanoseconds: when it was last reported, and when with latencies; 0 if it was not. */
+  var toldNs, latencyToldNs: Long = 0L
 
   private val thread = Thread.currentThread().getId
   private val startedNs = System.nanoTime()
@@ -91,7 +95,8 @@ final class Life(
       sent, latency(meter.due), latency(meter.read),
       if (load == null) -1L else load.startMs, if (load == null) -1L else load.start,
       if (load == null) -1L else load.start + read,
-      if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())))
+      if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())),
+      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs)
   }
 }
 
@@ -101,15 +106,31 @@ final case class LifeReport(
     pid: Int, tid: Int, startedMs: Long, endedMs: Long, rowsRead: Long,
     output: Array[Long], meter: MeterReport)
 
+/** What is to be reported of an executor's instances. */
+trait ReportedLives {
+  /** Whether an instance has begun or ended since the last report, or a report has not reached the driver. */
+  def hasNews: Boolean
+
+  /** For a report that the driver may miss: what is new, and what it has not acknowledged. */
+  def report(): Seq[LifeReport]
+
+  /** The driver has taken the last report. */
+  def heard(): Unit
+
+  /** What is new since the last report. */
+  def fresh(): Seq[LifeReport]
+}
+
 /** Every instance that runs, or has just run, in this executor. */
-object Lives {
+object Lives extends ReportedLives {
   private[barograph] val threads = ManagementFactory.getThreadMXBean
   private val here = new ThreadLocal[Life]()
   private val begun = new ConcurrentLinkedQueue[Life]()
   private val present = ConcurrentHashMap.newKeySet[Life]()
   private val running = mutable.LinkedHashSet[Life]()
   private var unheard = Seq.empty[LifeReport]
-  private var turn = 0L
+  private val TurnNs = 200000000L
+  private val LatencyNs = 4 * TurnNs
   // Reports of ended instances, kept while the driver does not answer.
   private val UnheardKept = 10000
 
@@ -118,11 +139,18 @@ object Lives {
     val life = new Life(marks.topology, marks.runId, marks.epoch, operator, index, SparkEnv.get.executorId,
       pid, tid, System.currentTimeMillis())
     here.set(life)
-    begun.add(life)
-    present.add(life)
+    begin(life)
     context.addTaskCompletionListener[Unit] { _ => life.end(); present.remove(life); here.remove() }
     life
   }
+
+  private[barograph] def begin(life: Life): Unit = {
+    begun.add(life)
+    present.add(life)
+  }
+
+  /** The instances that run here now. */
+  private[barograph] def now: Iterable[Life] = present.asScala
 
   /** The instance that runs on the calling thread; null if there is none. */
   def current: Life = here.get()
@@ -143,36 +171,41 @@ object Lives {
       (parts(0).toInt, parts(2).toInt)
     } catch { case _: Exception => (0, 0) }
 
+  def hasNews: Boolean = !begun.isEmpty || synchronized { unheard.nonEmpty || running.exists(_.endedMs > 0) }
+
+  def report(): Seq[LifeReport] = synchronized {
+    val all = unheard ++ fresh()
+    unheard = all.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
+    all
+  }
+
+  /** Until it is called, the last report of an ended life is repeated. */
+  def heard(): Unit = synchronized { unheard = Seq.empty }
+
   /**
-   * What is new since the last call: instances that began or ended, and the others in turn, each at least every fifth
-   * call. Latencies are reported once a second and at the end. Called by one thread only.
+   * Instances that began or ended, and the others, those of a crowded executor not each time. Latencies are reported
+   * about once a second and at the end.
    */
-  def report(): Seq[LifeReport] = {
-    turn += 1
+  def fresh(): Seq[LifeReport] = fresh(System.nanoTime())
+
+  private[barograph] def fresh(nowNs: Long): Seq[LifeReport] = synchronized {
     val reports = mutable.ArrayBuffer[LifeReport]()
-    val news = mutable.Set[Life]()
-    var fresh = begun.poll()
-    while (fresh != null) { running += fresh; news += fresh; fresh = begun.poll() }
-    // A few instances are reported at every call, so that short cycles are exact; many are not, to keep the cost low.
-    val turns = Math.min(5, 1 + running.size / 40)
-    var place = 0L
+    var next = begun.poll()
+    while (next != null) { running += next; next = begun.poll() }
+    // Few instances are reported each time, so that short cycles are exact; many are not, to keep the cost low.
+    val restNs = Math.min(4, running.size / 40) * TurnNs
     running.toSeq.foreach { life =>
-      place += 1
       val ended = life.endedMs
-      if (ended > 0 || news(life) || (place + turn) % turns == 0) {
-        val withLatency = ended > 0 || turn >= life.latencyTold + 5
-        if (withLatency) life.latencyTold = turn
+      if (ended > 0 || life.toldNs == 0L || nowNs - life.toldNs >= restNs) {
+        val withLatency = ended > 0 || nowNs - life.latencyToldNs >= LatencyNs
+        if (withLatency) life.latencyToldNs = nowNs
+        life.toldNs = nowNs
         reports += LifeReport(life.topology, life.runId, life.epoch, life.operator, life.index, life.executor,
           life.pid, life.tid, life.startedMs, ended, life.rowsRead.value, life.takeCentiseconds(),
           life.metered(withLatency))
       }
       if (ended > 0) running -= life
     }
-    val all = unheard ++ reports
-    unheard = all.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
-    all
+    reports.toSeq
   }
-
-  /** The driver has taken the last report. Until then the last report of an ended life is repeated. */
-  def heard(): Unit = unheard = Seq.empty
 }

@@ -52,7 +52,9 @@ object Meter {
  * A meter as an executor reports it: totals since the epoch began, so that a report that is lost or repeated changes
  * nothing. due, read: as [[Histogram.totals]] gives them, empty if they are not reported this time. dueRows, position:
  * of a source that knows, rows due and first row not read, both counted from the load's start at loadMs; else -1.
+ * throttledNs: for how long its limit held it back. heldMs: since when it goes by its present limit; 0 if it does not.
  */
 final case class MeterReport(
     executed: Long, emitted: Long, cpuNs: Long, busyNs: Long, idleNs: Long, blockedNs: Long,
-    sent: Array[Long], due: Array[Long], read: Array[Long], loadMs: Long, start: Long, position: Long, dueRows: Long)
+    sent: Array[Long], due: Array[Long], read: Array[Long], loadMs: Long, start: Long, position: Long, dueRows: Long,
+    throttledNs: Long = 0L, heldMs: Long = 0L)

@@ -15,10 +15,13 @@ import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger, Stamps}
  *    by topology in this order
  *  - read: rows that each instance has read from its source in the present epoch
  *  - only with meters: arrived, arrived_known, executed, emitted, pending (as of now), cpu_ns, busy_ns, idle_ns,
- *    blocked_ns, age_ms (since the last report of the executor that runs it), by instance; traffic: of every edge,
+ *    blocked_ns, throttled_ns, held_ms (since when it goes by its present limit; 0 if it does not), age_ms (since the
+ *    last report of the executor that runs it), by instance; traffic: of every edge,
  *    sender by sender, the rows sent to each receiver; executor_cpu_ns, executor_resident_bytes, executor_age_ms, by
  *    executor
- *  - executor_id, executor_host, executor_seats, executor_since_ms, executor_cores: all, if one of them has changed
+ *  - executor_id, executor_host, executor_seats, executor_since_ms, executor_cores, executor_group,
+ *    executor_group_cores, executor_allowed_cores (both in thousandths; see [[Capacity]]), executor_enforces,
+ *    executor_enforces_because: all, if one of them has changed
  *  - layout_topology, layout_name: topologies whose layout has changed, with operator_layout (the position in that
  *    list), operator_name, operator_parallelism, operator_source, operator_stateful, operator_fixed_because,
  *    operator_repartition, edge_layout, edge_source, edge_target, edge_grouping, and instance_id: one for each
@@ -44,6 +47,11 @@ object View {
       message.whole("executor_seats", executors.map(_.seats.toLong).toArray)
       message.whole("executor_since_ms", executors.map(_.sinceMs).toArray)
       message.whole("executor_cores", executors.map(_.cores.toLong).toArray)
+      message.text("executor_group", executors.map(_.capacity.groupName))
+      message.whole("executor_group_cores", executors.map(_.capacity.groupMilliCores).toArray)
+      message.whole("executor_allowed_cores", executors.map(_.capacity.allowedMilliCores).toArray)
+      message.text("executor_enforces", executors.map(_.enforced.way))
+      message.text("executor_enforces_because", executors.map(_.enforced.because))
     }
     Totals.read(nowNs) { (topologies, lives, process, age, plannedUntil) =>
       planned(message, cursor, plannedUntil)
@@ -83,6 +91,8 @@ object View {
     whole("busy_ns")(_.busyNs)
     whole("idle_ns")(_.idleNs)
     whole("blocked_ns")(_.blockedNs)
+    whole("throttled_ns")(_.throttledNs)
+    whole("held_ms")(_.meter.heldMs)
     message.whole("pending", topologies.flatMap(_.pending).toArray)
     val ages = mutable.Map[String, Long]()
     val nowMs = System.currentTimeMillis()

@@ -29,7 +29,7 @@ object Crowd {
         val name = s"crowd-$i"
         heard.put(name, 0L)
         val box = Mailbox.open(
-          s"barograph-orders-$name", _ => heard.put(name, System.currentTimeMillis()), ExecutorMail.answer)
+          s"barograph-orders-$name", _ => heard.put(name, System.currentTimeMillis()), ExecutorMail.answer(_))
         plugin.ask(Array[AnyRef](Messages.hello(name), box))
         clock.scheduleWithFixedDelay(
           () => plugin.ask(Messages.report(Report(name, Long.MaxValue, Nil, ProcessUse(0L, 0L)))),

@@ -18,7 +18,7 @@ object DelayedOrders {
     val here = SparkEnv.get.executorId
     if (here == executor && ms != nowMs) {
       nowMs = ms
-      val box = Mailbox.open(s"barograph-orders-$here-${System.nanoTime()}", take(ms), ExecutorMail.answer)
+      val box = Mailbox.open(s"barograph-orders-$here-${System.nanoTime()}", take(ms), ExecutorMail.answer(_))
       ExecutorHands.plugin.ask(Array[AnyRef](Messages.hello(here), box))
     }
     here

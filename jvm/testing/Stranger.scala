@@ -16,7 +16,9 @@ object Stranger {
         .set("spark.network.crypto.cipher", "AES/GCM/NoPadding").set("spark.network.crypto.saslFallback", "false")
     }
     val env = RpcEnv.create("stranger", "127.0.0.1", 0, conf, new SecurityManager(conf), clientMode = true)
-    try Try(env.setupEndpointRef(RpcAddress(host, port), endpoint)).fold(e => s"$e", _ => "")
+    // The error says little by itself; its causes say whether it was refused or there is no such endpoint.
+    def whole(error: Throwable) = Iterator.iterate(error)(_.getCause).takeWhile(_ != null).mkString(": ")
+    try Try(env.setupEndpointRef(RpcAddress(host, port), endpoint)).fold(whole, _ => "")
     finally { env.shutdown(); env.awaitTermination() }
   }
 }

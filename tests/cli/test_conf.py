@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from barograph.cli.conf import with_seats
 from barograph.cli.main import main
 
 APPLICATION = """
@@ -32,9 +33,43 @@ def test_the_same_settings_in_each_format(capsys: pytest.CaptureFixture[str]) ->
     assert dict(word.split("=", 1) for word in words[1::2]) == settings and set(words[::2]) == {"--conf"}
 
 
+def test_shipped_jars_are_not_on_the_class_path_of_executors(capsys: pytest.CaptureFixture[str]) -> None:
+    """On another machine, the path of this one is not there."""
+    assert main(["conf", "--ship", "--workloads", "--format", "json"]) == 0
+    settings = json.loads(capsys.readouterr().out)
+    assert [Path(jar).name for jar in settings["spark.jars"].split(",")] == [
+        "barograph-plugin.jar", "barograph-workloads.jar",
+    ]  # fmt: skip
+    assert not any("extraClassPath" in key for key in settings)
+
+
 def test_submit_needs_an_application(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--submit"]) == 2
     assert capsys.readouterr().err == "barograph conf: --submit needs an application: write --submit app.py\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "cores", "master"),
+    [
+        (["app.py"], 2, "local[8]"),
+        (["--master", "local[*]", "app.py"], 2, "local[8]"),
+        (["--master", "local[*]", "app.py"], 16, "local[64]"),
+        (["--master", "local[3]", "app.py"], 2, "local[3]"),
+        (["--master", "spark://host:7077", "app.py"], 2, "spark://host:7077"),
+    ],
+)
+def test_seats_are_more_than_cores_where_none_are_asked_for(words: list[str], cores: int, master: str) -> None:
+    found, line = with_seats(words, cores, configured=False)
+    assert found[found.index("--master") + 1] == master
+    assert bool(line) == (found != words)
+    assert not line or f"{cores} cores would be {cores} seats" in line
+    assert with_seats(found, cores, configured=False) == (found, "")
+
+
+@pytest.mark.parametrize("words", [["--conf", "spark.master=yarn", "app.py"], ["--properties-file", "mine", "app.py"]])
+def test_a_master_from_elsewhere_is_kept(words: list[str]) -> None:
+    assert with_seats(words, 2, configured=False) == (words, "")
+    assert with_seats(["app.py"], 2, configured=True) == (["app.py"], "")
 
 
 @pytest.mark.spark

@@ -14,6 +14,7 @@ from barograph.cli.history import still
 from barograph.cli.main import main
 from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, parse_scenario, run
+from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.history import Recorder, cycles
 from barograph.history.files import parts
 from barograph.history.scenario import scenario_of
@@ -168,48 +169,18 @@ def test_a_history_of_another_format_is_refused(
     pq.write_table(table, tmp_path / source.name)  # type: ignore[no-untyped-call]
     assert main(["history", str(tmp_path), *more]) == 2
     shown = capsys.readouterr()
-    assert "has format 0, and this version of Barograph reads only format 4" in shown.err and shown.out == ""
-
-
-def ask(folder: Path, question: str) -> "subprocess.CompletedProcess[str]":
-    """In a separate process: the first Spark session of a process fixes its JVM's settings for all later ones."""
-    command = [
-        sys.executable,
-        "-m",
-        "barograph.cli.main",
-        "history",
-        str(folder),
-        "--sql",
-        question,
-        "--format",
-        "json",
-    ]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
-
-
-@pytest.mark.spark
-def test_queries_in_sql(folder: Path) -> None:
-    most = "(select max(arrived) from operators) as most"
-    answer = ask(folder, f"select kind, count(*) as n, {most} from cycles group by kind order by kind")
-    assert answer.returncode == 0, answer.stderr[-2000:]
-    found = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert [(r["kind"], r["n"]) for r in found] == [("cycle", len(list(cycles(folder)))), ("gap", 1)]
-    arrived = max(
-        sum(c.snapshot.metrics.row(i).arrived for i in t.instances() if i.operator == o.name)
-        for c in cycles(folder)
-        for t in c.snapshot.topologies
-        for o in t.operators
-    )
-    assert found[0]["most"] == pytest.approx(arrived)
+    assert "has format 0, and this version of Barograph reads only format 5" in shown.err and shown.out == ""
 
 
 STATEMENTS = r"""
 import json, sys
 from pathlib import Path
 from barograph.cli.history import opened, show_answer
+from barograph.cli.main import main
 from barograph.model import BadInput
-folder, logs, out = map(Path, sys.argv[1:])
+folder, logs, out = map(Path, sys.argv[1:4])
+assert main(["history", str(folder), "--sql", sys.argv[4], "--format", "json"]) == 0
+print("the command is done")
 fine = [
     "select 1 as a;",
     "with n as (select number from cycles) select number from n order by number desc limit 1 -- the last",
@@ -244,19 +215,45 @@ with opened(folder, logs) as spark:
 """
 
 
-@pytest.mark.spark
-def test_sql_is_one_query_that_changes_nothing(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "logs").mkdir()
-    out = tmp_path / "out"
-    command = [sys.executable, "-c", STATEMENTS, str(folder), str(tmp_path / "logs"), str(out)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
-    )
+COUNTED = """
+select kind, count(*) as n, (select max(arrived) from operators) as most from cycles group by kind order by kind
+"""
+
+
+@pytest.fixture(scope="module")
+def asked(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], list[str]]:
+    """What the command answered to ``COUNTED``, and what was answered to ``STATEMENTS``. In a process of their own: the
+    first Spark session of a process fixes its JVM's settings for all later ones."""
+    work = tmp_path_factory.mktemp("statements")
+    (work / "logs").mkdir()
+    out = work / "out"
+    command = [sys.executable, "-c", STATEMENTS, str(folder), str(work / "logs"), str(out), COUNTED]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), STATE_VARIABLE: str(work / "state")}
+    done = subprocess.run(command, env=environment, cwd=work, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
+    assert not out.exists()
+    lines = done.stdout.splitlines()
+    at = lines.index("the command is done")
+    return lines[:at], lines[at + 1 :]
+
+
+@pytest.mark.spark
+def test_queries_in_sql(folder: Path, asked: tuple[list[str], list[str]]) -> None:
+    found = [json.loads(line) for line in asked[0]]
+    assert [(r["kind"], r["n"]) for r in found] == [("cycle", len(list(cycles(folder)))), ("gap", 1)]
+    arrived = max(
+        sum(c.snapshot.metrics.row(i).arrived for i in t.instances() if i.operator == o.name)
+        for c in cycles(folder)
+        for t in c.snapshot.topologies
+        for o in t.operators
+    )
+    assert found[0]["most"] == pytest.approx(arrived)
+
+
+@pytest.mark.spark
+def test_sql_is_one_query_that_changes_nothing(folder: Path, asked: tuple[list[str], list[str]]) -> None:
     entries = 1 + len(list(cycles(folder)))
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+    found = [json.loads(line) for line in asked[1]]
     assert found == [
         {"a": 1}, {"number": entries}, {"a": 1}, {"a": 2}, {"col1": 1}, {"col1": 2}, {"n": entries},
     ]  # fmt: skip
-    assert not out.exists()

@@ -66,6 +66,8 @@ BAD = {
     "a grace time that is none": (["wordcount", "--policy", "even", "--release-after", "soon"], "soon"),
     "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "--spare-nodes must be"),
     "a master that does not answer": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
+    "a master of another kind": (["wordcount", "--master", "yarn"], "write spark://HOST:PORT"),
+    "settings for a cluster of its own": (["wordcount", "--properties-file", "/no"], "leave it out"),
 }  # fmt: skip
 
 
@@ -96,6 +98,25 @@ def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port}" in refused(["wordcount", "--port", str(port)], capsys)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ([], "name a folder that all of them see with --checkpoint"),
+        (["--checkpoint", "C", "--policy", "spark"], "policy spark needs nodes of a known size"),
+        (["--checkpoint", "C", "--at", "5:kill node@host-1"], "cannot be ended from here"),
+        (["--checkpoint", "C", "--properties-file", "/no"], "there is no file /no"),
+    ],
+)
+def test_what_another_cluster_cannot_do(
+    more: list[str], expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = [str(tmp_path / "checkpoint") if word == "C" else word for word in more]
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        url = f"spark://127.0.0.1:{master.getsockname()[1]}"
+        assert expected in refused(["wordcount", "--master", url, *named], capsys)
+    assert not (tmp_path / "checkpoint").exists(), "a run that is refused changes nothing"
 
 
 def test_a_checkpoint_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

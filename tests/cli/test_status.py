@@ -5,16 +5,17 @@ from typing import Any
 from barograph.cli.status import table
 
 
-def status(age_s: float | None, deaths: int = 0) -> dict[str, Any]:
+def status(age_s: float | None, deaths: int = 0, because: str = "") -> dict[str, Any]:
     node = {
         "name": "node-1", "released": False, "executors": ["0"], "seats": 4, "cpu_pct": 100.0, "cpu_used_pct": 12.0,
         "age_s": age_s, "deaths_in_a_row": deaths, "held_back_s": 20.0 * deaths if deaths else None,
+        "enforces": ["cooperative"], "enforces_because": [because] if because else [],
     }  # fmt: skip
     topology = {
         "name": "t", "doing": "running", "epoch": 3, "in_rows_s": 10.0, "out_rows_s": 9.0, "backlog_rows": 0.0,
         "latency_ms": None, "by_node": {"node-1": ["source/0"]}, "restarts": [], "age_s": age_s,
     }  # fmt: skip
-    head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False}
+    head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False, "controllers": []}
     return {**head, "nodes": [node], "topologies": [topology]}
 
 
@@ -29,6 +30,17 @@ def test_old_figures_are_marked_with_their_age() -> None:
     assert node.endswith("cpu 12 of 100 %  STALE: 7 s old")
 
 
+def test_controllers_are_named() -> None:
+    found = {**status(0.2), "controllers": [{"policy": "adaptive", "mode": "act"}, {"policy": "liu", "mode": "advise"}]}
+    assert table(found).splitlines()[1:3] == ["  policy adaptive acts", "  policy liu advises"]
+
+
 def test_a_node_that_instances_avoid_is_marked() -> None:
     assert table(status(0.2, 3)).splitlines()[-1].endswith("HELD BACK: 3 deaths in a row, 60 s left")
     assert "HELD BACK" not in table(status(0.2))
+
+
+def test_limits_that_are_not_held_as_asked_are_marked_with_the_reason() -> None:
+    assert "LIMITS" not in table(status(0.2))
+    found = table(status(0.2, because="/x: Permission denied; tried again in 1 s")).splitlines()[-1]
+    assert found.endswith("LIMITS cooperative: /x: Permission denied; tried again in 1 s")

@@ -24,7 +24,7 @@ FILE = """\
 # a comment
 cycle = "5s"
 in-flight = "300ms"
-enforce = false
+enforce = "off"
 
 [guards]
 cooldown = "1m"  # a minute
@@ -45,7 +45,7 @@ def test_nothing_is_set() -> None:
 def test_the_file_of_the_working_directory() -> None:
     Path("barograph.toml").write_text(FILE, encoding="utf-8")
     config = resolve()
-    assert (config["cycle"], config["in-flight"], config["enforce"]) == (5.0, 0.3, False)
+    assert (config["cycle"], config["in-flight"], config["enforce"]) == (5.0, 0.3, "off")
     assert (config["guards.cooldown"], config["guards.cuts-per-hour"]) == (60.0, None)
     assert [config.place(n) for n in ("cycle", "guards.cooldown", "query.level", "mode")] == [
         "barograph.toml:2", "barograph.toml:7", "barograph.toml:11", "default",
@@ -57,7 +57,7 @@ def test_later_sources_win() -> None:
     conf = {"spark.barograph.inFlightMs": "100", "spark.barograph.cycle": "3s", "spark.master": "local"}
     config = resolve(Path("mine.toml"), conf, {"cycle": "1s"}, {"query.level": 1, "query.desired-nodes": None})
     assert [(config[n], config.place(n)) for n in ("cycle", "in-flight", "query.level", "enforce")] == [
-        (1.0, "--cycle"), (0.1, "spark.barograph.inFlightMs"), (1, "level"), (False, "mine.toml:4"),
+        (1.0, "--cycle"), (0.1, "spark.barograph.inFlightMs"), (1, "level"), ("off", "mine.toml:4"),
     ]  # fmt: skip
     assert not config.is_set("query.desired-nodes")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.control.epoch_world import K0, K1, ONE, TWO, world
 from tests.control.test_loop import Timed, settings
 
-from barograph.control.decision_log import DecisionLog, describe
+from barograph.control.decision_log import DecisionLog, NotableDecisions, describe
 from barograph.control.guards import Guards
 from barograph.control.loop import Loop, Mode
 from barograph.control.node_pool import NodeOrders
@@ -146,6 +146,6 @@ def test_only_topologies_that_it_is_about_are_named() -> None:
 
 
 def test_limits_of_an_earlier_controller_are_not_taken_for_new() -> None:
-    decisions = DecisionLog()
+    decisions = NotableDecisions()
     decisions.recall([cycle(Plan(limits_pct={K0: 50.0}), Outcome()), cycle(CHANGE, Outcome(refused=(STALE,)))])
-    assert decisions.limits_pct == {K0: 50.0}
+    assert decisions.take(cycle(Plan(limits_pct={K0: 50.0}), Outcome()), NodeOrders())[0].limits == 0

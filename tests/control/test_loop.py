@@ -6,10 +6,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.cycles import remembered, word_count_cycles
 
 from barograph.control.guards import Guards
-from barograph.control.loop import Loop, Mode, Settings, horizon_cycles
+from barograph.control.loop import Loop, Mode, Settings
 from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.port import CONTROLLER
@@ -305,21 +304,6 @@ def test_epochs_are_told_when_they_change() -> None:
     assert advising == []
 
 
-def test_forecasts_reach_as_far_as_changes_take() -> None:
-    snapshot = word_count_cycles()[0]
-
-    def took(seconds: float | None, ok: bool = True) -> list:  # type: ignore[type-arg]
-        outcome = Outcome(("all",), (), seconds) if ok else None
-        return [replace(remembered(snapshot), outcome=outcome)]
-
-    assert horizon_cycles(settings(), []) == 1
-    assert horizon_cycles(settings(), took(2.0)) == 1
-    assert horizon_cycles(settings(), took(3.0)) == 2
-    assert horizon_cycles(settings(), took(11.0) + took(None)) == 3
-    assert horizon_cycles(settings(), took(60.0) + took(1.0) * 5) == 1, "old changes are forgotten"
-    assert horizon_cycles(settings(), took(9.0, ok=False)) == 1
-
-
 def test_a_cycle_takes_time() -> None:
     with pytest.raises(BadInput, match="the cycle must be above 0"):
         settings(cycle_s=0.0)
@@ -462,3 +446,30 @@ def test_new_levels_whose_plan_was_refused_are_new_until_one_holds() -> None:
     assert refused is not None and refused.outcome is not None and not refused.outcome.ok
     after = loop.turn()
     assert any(r.code is ReasonCode.NEW_LEVELS for r in after.plan.reasons)
+
+
+def test_in_a_frozen_period_nothing_changes_and_afterwards_it_does() -> None:
+    monday = 1_794_787_200.0  # 2026-11-16 00:00 UTC
+    engine, paces, orders = Timed(), [], []  # type: ignore[var-annotated]
+
+    def change_nodes(asked: NodeOrders) -> tuple[str, ...]:
+        orders.append(asked)
+        return ()
+
+    hour = [9]
+    guards = Guards(frozen_in="Mo-Fr 08:00-18:00 UTC", cooldown_s=0.0)
+    loop = Loop(
+        engine, settings(guards=guards, quiet=AT_ONCE), pace=paces.append, nodes=change_nodes,
+        wall=lambda: monday + hour[0] * 3600,
+    )  # fmt: skip
+    for _ in range(3):
+        plan = loop.turn().plan
+        assert not (plan.placement or plan.rescales or plan.cuts or plan.limits_pct or plan.shares_pct)
+        (reason,) = (r for r in plan.reasons if r.code is ReasonCode.FROZEN_PERIOD)
+        assert reason.why == "frozen: nothing changes in the period Mo-Fr 08:00-18:00 UTC"
+        assert reason.numbers["limits"] > 0, "what would have been changed"
+    assert (paces, orders) == ([], [])
+    hour[0] = 19
+    after = loop.turn()
+    assert after.plan.limits_pct and after.outcome is not None and after.outcome.ok
+    assert not any(r.code is ReasonCode.FROZEN_PERIOD for r in after.plan.reasons)

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from tests.control.test_loop import SCENARIO
@@ -17,8 +18,9 @@ from tests.small_disk import fill, small_disk
 
 from barograph.control.heartbeat import ControllerKeeper, HeartbeatFile, last_heartbeat
 from barograph.control.node_pool import NodeOrders
-from barograph.control.process import ControllerConfig, RemoteEpochLengths, RemoteNodePool, keep
+from barograph.control.process import ChangeWatch, ControllerConfig, RemoteEpochLengths, RemoteNodePool, keep
 from barograph.engines.sim import Simulator, parse_scenario
+from barograph.engines.spark.attached_controllers import AttachedControllers
 from barograph.engines.spark.cluster.processes import identify
 from barograph.engines.spark.driver.change_signal import ChangeSignal
 from barograph.engines.spark.driver.client import RemoteEngine
@@ -41,21 +43,22 @@ def wait_until(condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
 class Cluster:
     """A simulated cluster served like a driver's; its time passes whether or not it is observed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, more: Mapping[str, Verb] = MappingProxyType({})) -> None:
         self.sim = Simulator(parse_scenario(SCENARIO, "loop"), seed=1)
         self.sim.start()
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self.plans: list[Plan] = []
-        self.path = folder / "driver.sock"
+        self.path = folder / f"driver-{os.getpid()}.sock"
         self.paces: list[object] = []
         self.news, self.level = ChangeSignal(), 2
+        self.controllers = AttachedControllers()
         self.meanwhile: Callable[[], None] = lambda: None
         verbs = {
             "observe": self.observe, "apply": self.apply, "pace": self.paces.append,
-            "news": self.news.verb, "glance": self.observe,
+            "news": self.news.verb, "glance": self.observe, "controllers": self.controllers.verb,
         }  # fmt: skip
-        self._endpoint = Endpoint(self.path, verbs)
+        self._endpoint = Endpoint(self.path, {**verbs, **more})
         self._thread = threading.Thread(target=self._live, daemon=True)
         self._thread.start()
 
@@ -78,6 +81,7 @@ class Cluster:
                 self.sim.advance(0.25)
 
     def close(self) -> None:
+        """Also more than once."""
         self._stop.set()
         self._thread.join()
         self._endpoint.close()
@@ -209,6 +213,35 @@ def test_it_ends_with_the_process_that_started_it(cluster: Cluster, tmp_path: Pa
     parent.wait()
     parent.stdout.close()
     wait_until(lambda: identify(child) is None)
+
+
+def test_a_question_for_changes_ends_when_it_is_interrupted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asked = threading.Event()
+    news = ChangeSignal()
+
+    def verb(body: object) -> int:
+        asked.set()
+        return news.verb(body)
+
+    endpoint = Endpoint(tmp_path / "driver.sock", {"news": verb})
+    stop = threading.Event()
+    changes = ChangeWatch(RemoteEngine(endpoint.path), stop)
+    assert not changes.came_within(0.0)
+    asked.clear()
+    found: list[bool] = []
+    asking = threading.Thread(target=lambda: found.append(changes.came_within(10.0)))
+    asking.start()
+    assert asked.wait(10.0)
+    began_s = time.monotonic()
+    stop.set()
+    changes.interrupt()
+    asking.join()
+    assert time.monotonic() - began_s < 5.0
+    assert found == [False]
+    assert not caplog.records, "it was told to end"
+    changes.close()
+    news.raise_signal()
+    endpoint.close()
 
 
 def test_a_driver_that_sets_no_epochs_is_asked_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,13 +1,12 @@
 """Pages name files, commands and options that are there."""
 
 import argparse
-import importlib
 import re
 from pathlib import Path
 
 import pytest
 
-from barograph.cli.main import COMMANDS, add_log_options
+from barograph.cli.main import COMMANDS, add_log_options, module_of
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -34,7 +33,7 @@ def known_options() -> set[str]:
     found = {"--version", "--properties-file"}  # the latter of spark-submit
     for name in COMMANDS:
         parser = argparse.ArgumentParser()
-        importlib.import_module(f"barograph.cli.{name}").configure(parser)
+        module_of(name).configure(parser)
         add_log_options(parser)
         found |= options(parser)
     return found

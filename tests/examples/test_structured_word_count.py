@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,19 +32,17 @@ def test_at_most_five_lines_are_added() -> None:
 def test_it_runs_and_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """With the first command of its own text: seats and instances are chosen."""
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
-    main(["conf", "--workloads"])
-    settings = capsys.readouterr().out.split()
-    submit = [str(pyspark_home() / "bin" / "spark-submit"), "--master", "local[8]", *settings]
-    submit += ["--conf", "spark.sql.shuffle.partitions=2", str(EXAMPLE), str(tmp_path / "checkpoint")]
-    environment = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_HOME": str(java_home()),
-        "PYSPARK_PYTHON": sys.executable,
-    }  # fmt: skip
+    (command,) = re.findall(r"^ +barograph (conf --workloads .*) counts$", EXAMPLE.read_text(), re.MULTILINE)
+    submit = [sys.executable, "-m", "barograph.cli.main", *command.split(), str(tmp_path / "checkpoint")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     log = tmp_path / "log"
     with (
         log.open("wb") as out,
-        subprocess.Popen(submit, env=environment, stdout=out, stderr=out, start_new_session=True) as program,
+        subprocess.Popen(
+            submit, env=environment, cwd=EXAMPLE.parents[1], stdout=out, stderr=out, start_new_session=True
+        ) as program,
     ):
         try:
             deadline = time.monotonic() + 240
@@ -53,8 +52,11 @@ def test_it_runs_and_is_seen(
                 time.sleep(0.5)
             (topology,) = found[0]["topologies"]
             assert found[0]["app"] == "StructuredWordCount"
-            assert topology["operators"] == {"source": 2, "aggregate": 2}
+            seats = max(8, 4 * len(os.sched_getaffinity(0)))
+            assert topology["operators"] == {"source": 2, "aggregate": seats // 2 - 2}
             assert topology["supervised"]
+            assert f"without a master it is local[{seats}]" in log.read_text()
+            assert f"has 202 instances and {seats} seats are free" in log.read_text()
         finally:
             os.killpg(program.pid, signal.SIGKILL)
 

@@ -23,6 +23,7 @@ PUBLIC = frozenset(
 LOGGING = {"internal.Logging"}
 PLAN = {"sql.catalyst", "sql.execution"}
 ALLOWED: dict[str, tuple[str, set[str]]] = {
+    "enforce/Enforcer.scala": ("writes to Spark's log", LOGGING),
     "orders/Warm.scala": (
         "compiles generated code and opens the state's library where an instance will move to, as Spark does there",
         {"sql.catalyst", "sql.execution", "util.SerializableConfiguration"},
@@ -40,6 +41,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
         "reads messages of Spark's streaming shuffle and flushes its writer",
         {"SparkEnv", "network", "shuffle", "util.ErrorNotifier"},
     ),
+    "shuffle/Grants.scala": ("sends messages of Spark's streaming shuffle", {"network"}),
     "shuffle/Guard.scala": (
         "extends the handler of Spark's streaming shuffle",
         {"network", "shuffle", "util.ErrorNotifier"},

@@ -12,6 +12,7 @@ from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput, Instance, Metrics, Node, Operator, Snapshot, Topology
 from barograph.priority import RateTrigger
+from barograph.priority.declared_triggers import DeclaredTriggers
 from barograph.priority.service import FORGET_S, PriorityService
 
 
@@ -130,7 +131,7 @@ def test_a_rate_sets_the_trigger(tmp_path: Path) -> None:
     engine, clock = Engine(), Clock()
     with priorities(tmp_path, engine, clock, Water()) as found:
         found.turn()
-        found.watch("a", RateTrigger(rows_s=100.0, seconds=3.0))
+        found.watch("a", DeclaredTriggers(RateTrigger(rows_s=100.0, seconds=3.0)))
         for second in range(1, 7):
             clock.now_s, engine.next = float(second), seen(float(second), 150.0)
             found.turn()

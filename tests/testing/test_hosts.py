@@ -113,6 +113,9 @@ def test_why_there_can_be_no_hosts(root: bool, missing: str | None, why: str, mo
     assert why in str(why_no_hosts())
 
 
+RECOVERY_TARGET_S = 30.0
+
+
 class Counting:
     """The program on the driver's host. seen: its last line."""
 
@@ -136,10 +139,21 @@ class Counting:
             assert took_s < timeout_s, f"{self.seen}\n{self._cluster.log('driver').read_text()[-4000:]}"
         return time.monotonic() - began_s
 
-    def verdict(self) -> dict[str, Any]:
+    def order(self, order: dict[str, Any]) -> list[str]:
+        """Returns what came of it."""
+        before = self.seen["said"]
+        self._send(json.dumps(order))
+        self.settle(lambda now: bool(now["said"] != before), 120.0)
+        said: list[str] = self.seen["said"]
+        return said
+
+    def _send(self, line: str) -> None:
         assert self._program.stdin is not None
-        self._program.stdin.write("end\n")
+        self._program.stdin.write(f"{line}\n")
         self._program.stdin.flush()
+
+    def verdict(self) -> dict[str, Any]:
+        self._send("end")
         while "exact" not in self.look():
             pass
         return self.seen
@@ -163,7 +177,9 @@ def test_rows_flow_again_while_two_hosts_do_not_reach_each_other(cluster: SparkO
     counting.settle(lambda now: len(now["restarts"]) > 0, 60.0)
     before = counting.seen["output"]
     counting.settle(lambda now: now["output"] > before + 200, 60.0)
-    sys.stdout.write(f"rows flow again {time.monotonic() - cut_s:.1f} s after the cut\n")
+    took_s = time.monotonic() - cut_s
+    sys.stdout.write(f"rows flow again {took_s:.1f} s after the cut\n")
+    assert took_s < RECOVERY_TARGET_S
     used = set(counting.seen["executors"].values())
     assert len(used) < 3, "one side is avoided"
     assert any("do not reach each other" in cause for cause in counting.seen["restarts"])
@@ -183,3 +199,35 @@ def test_a_host_that_is_lost_is_done_without(cluster: SparkOnHosts) -> None:
     before = counting.seen["output"]
     counting.settle(lambda now: now["output"] > before + 200, 60.0)
     assert counting.verdict()["exact"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_host_is_released_wanted_again_another_one_added_and_all_of_it_steered(cluster: SparkOnHosts) -> None:
+    """On a standalone cluster, which is told how many executors are wanted; then by a controller of its own process."""
+    one, two, three = (cluster.hosts.by_name[name].address for name in cluster.workers)
+    counting = Counting(cluster)
+    counting.settle(lambda now: now["output"] > 400 and len(now["nodes"]) == 3, 300.0)
+    assert counting.seen["nodes"] == {one: 1, two: 1, three: 1}, "nodes are hosts"
+    first = {slot: executor for executor, slot in counting.seen["slots"].items()}
+    assert any(said.startswith("cut ") for said in counting.order({"gather": one}))
+    assert set(counting.look()["executors"].values()) == {first[f"{one}/0"]}
+    assert counting.order({"release": [three]}) == [f"released {three}"]
+    counting.settle(lambda now: set(now["nodes"]) == {one, two} and now["asleep"] == [three], 60.0)
+    before = counting.seen["output"]
+    counting.settle(lambda now: now["output"] > before + 400, 60.0)
+    assert set(counting.seen["nodes"]) == {one, two}, "no other executor is started in its place"
+    assert counting.order({"fetch": [three]}) == [f"fetched {three}"]
+    counting.settle(lambda now: set(now["nodes"]) == {one, two, three}, 120.0)
+    again = {slot: executor for executor, slot in counting.seen["slots"].items()}
+    assert again[f"{three}/0"] != first[f"{three}/0"], "another executor has the slot of the one that was released"
+    added = cluster.hosts.by_name[cluster.add_worker()].address
+    counting.settle(lambda now: added in now["nodes"], 120.0)
+    assert any(said.startswith("cut ") for said in counting.order({"gather": added}))
+    assert len(set(counting.look()["executors"].values())) == 1
+    barograph = str(Path(sys.prefix) / "bin" / "barograph")
+    steer = ["steer", "--policy", "even", "--act", "--migration", "cut", "--release-after", "never"]
+    cluster.program([barograph, *steer])  # it ends with its host
+    counting.settle(lambda now: len(set(now["executors"].values())) == 4, 180.0)
+    end = counting.verdict()
+    assert end["exact"] and end["restarts"] == []

@@ -1,17 +1,21 @@
 package org.apache.spark.barograph.messages
 
-import org.apache.spark.barograph.orders.{HowFar, Orders}
+import org.apache.spark.barograph.enforce.{Capacity, Enforced}
+import org.apache.spark.barograph.orders.{HowFar, InstanceKey, Orders, Share}
 import org.apache.spark.barograph.telemetry.{LifeReport, MeterReport, ProcessUse}
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
 
 class MessagesTest {
   private val meter = MeterReport(
-    1L, 2L, 3L, 4L, 5L, Long.MaxValue, Array(0L, 7L), Array(9L, 8L, 1L, 2L), Array.emptyLongArray, -1L, -1L, -1L, -1L)
+    1L, 2L, 3L, 4L, 5L, Long.MaxValue, Array(0L, 7L), Array(9L, 8L, 1L, 2L), Array.emptyLongArray, -1L, -1L, -1L, -1L,
+    throttledNs = 12L, heldMs = 13L)
   private val life = LifeReport(
     "wörter", "run", 12L, "count", 3, "executor-1", 4711, 4712, 1700000000000L, 0L, 99L, Array(5L, -6L), meter)
   private val orders = Orders(
-    17L, Map("run" -> 3L, "other" -> Long.MinValue), Set("quiet", "wörter"), Map("wörter" -> 5000L))
+    17L, Map("run" -> 3L, "other" -> Long.MinValue), Set("quiet", "wörter"), Map("wörter" -> 5000L),
+    Map(InstanceKey("wörter", "count", 3) -> Share(12500L, 0L), InstanceKey("t", "count", 0) -> Share(100000L, 7L)),
+    "cgroup")
   private val instance = HowFar("run", 12L, "count", 3, reads = false, waits = true, taken = 10L, sent = 0L)
 
   private val samples: Seq[(Array[Byte], Array[Byte] => Any)] = Seq(
@@ -42,7 +46,10 @@ class MessagesTest {
 
   @Test def aReportComesBack(): Unit = {
     val second = life.copy(index = 4, endedMs = 5L, output = Array.emptyLongArray, meter = meter.copy(loadMs = 77L))
-    val found = Messages.reportIn(Messages.report(Report("executor-1", 8L, Seq(life, second), ProcessUse(-5L, 6L))))
+    val (capacity, enforced) = (Capacity("/pod/1", 1500L, 8000L), Enforced("cooperative", "no rights"))
+    val found = Messages.reportIn(Messages.report(
+      Report("executor-1", 8L, Seq(life, second), ProcessUse(-5L, 6L), Seq("2"), capacity, enforced)))
+    assertEquals((Seq("2"), capacity, enforced), (found.unreachable, found.capacity, found.enforced))
     assertEquals(("executor-1", 8L, ProcessUse(-5L, 6L)), (found.executor, found.heard, found.process))
     assertEquals(Seq(life, second).map(plain), found.lives.map(plain))
   }

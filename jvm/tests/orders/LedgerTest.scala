@@ -46,6 +46,21 @@ class LedgerTest {
     assertEquals(TopologyOrders(1L, Map("count" -> 3), places), Ledger.begin("t", "run", 1L))
   }
 
+  @Test def theNextEpochsSeatsAreForeseenAndNothingIsTaken(): Unit = {
+    assertEquals(Nil, Ledger.foresee("t", live))
+    val three = live :+ ExecutorSeats("3", "h3", 2, 0L, 2)
+    Ledger.order(Map("t" -> ((Map.empty[String, Int], places))), Set.empty)
+    plan("t", "run", 0L, three)
+    assertEquals(Nil, Ledger.foresee("t", three))
+    val left = three.tail // executor 1, with two instances of count, is leaving
+    val before = Ledger.plannedAfter(0L)
+    val moved = Ledger.foresee("t", left)
+    assertEquals(Set(("count", 0), ("count", 1)), moved.map(s => (s.operator, s.index)).toSet)
+    assertEquals(before, Ledger.plannedAfter(0L))
+    val next = plan("t", "run", 1L, left)
+    assertEquals(next("count"), moved.sortBy(_.index).map(s => s"h${s.executor}_${s.executor}"))
+  }
+
   @Test def seatsOfAnotherTopologyAreNotFree(): Unit = {
     Ledger.order(Map("other" -> ((Map.empty[String, Int], places))), Set.empty)
     plan("other", "run1", 0L)

@@ -39,6 +39,17 @@ class DriverHandsTest {
 
   @Test def anExecutorThatHasTheOrdersGetsNothing(): Unit = assertNull(driver.receive(report(Ledger.current.version)))
 
+  @Test def executorsThatEndBeforeTheyGreetAreRemembered(): Unit = {
+    Stillborn.reset()
+    Stillborn.removed(greeted = true, "lost")
+    assertEquals("", Stillborn.why)
+    Stillborn.removed(greeted = false, "Unable to create executor")
+    Stillborn.removed(greeted = true, "lost")
+    assertEquals("Unable to create executor", Stillborn.why)
+    Stillborn.greeted()
+    assertEquals("", Stillborn.why)
+  }
+
   @Test def whatCannotBeReadIsDropped(): Unit = {
     val broken = Seq[AnyRef](
       "text", Array.emptyByteArray, report(0L).dropRight(1), report(0L).updated(0, 99.toByte), Messages.hello("1"),

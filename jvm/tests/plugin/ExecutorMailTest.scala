@@ -6,14 +6,18 @@ import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
 
 class ExecutorMailTest {
+  private val report = Array[Byte](1, 2, 3)
+  private def answer(question: Array[Byte]): Array[Byte] = ExecutorMail.answer(question, () => report)
+
   @Test def ordersAreTaken(): Unit = {
     ExecutorMail.take(Messages.orders(Orders(Cuts.version + 1, Map("mail-run" -> 6L), Set.empty, Map.empty)))
     assertEquals(6L, Cuts.of("mail-run").epoch)
   }
 
   @Test def questionsAreAnswered(): Unit = {
-    assertArrayEquals(Messages.here, ExecutorMail.answer(Messages.areYouThere))
-    assertEquals(Nil, Messages.howFarIn(ExecutorMail.answer(Messages.askHowFar("nothing of it runs here"))))
+    assertArrayEquals(Messages.here, answer(Messages.areYouThere))
+    assertArrayEquals(report, answer(Messages.askReport))
+    assertEquals(Nil, Messages.howFarIn(answer(Messages.askHowFar("nothing of it runs here"))))
   }
 
   @Test def whatCannotBeReadIsDropped(): Unit = {
@@ -24,7 +28,7 @@ class ExecutorMailTest {
     for (message <- broken) {
       val before = Dropped.total
       ExecutorMail.take(message)
-      assertArrayEquals(ExecutorMail.NoAnswer, ExecutorMail.answer(message))
+      assertArrayEquals(ExecutorMail.NoAnswer, answer(message))
       assertEquals(before + 2, Dropped.total)
     }
     assertEquals(version, Cuts.version)

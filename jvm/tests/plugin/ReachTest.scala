@@ -35,6 +35,28 @@ class ReachTest {
     assertEquals(Nil, reach.unreachable)
   }
 
+  @Test def theDriverIsAskedNowAndThenAndWhileOneIsNotReached(): Unit = {
+    var asked = 0
+    var cut = Set.empty[String]
+    val reach = new Reach(() => { asked += 1; peers }, p => !cut(p.executor))
+    (1 to 2 * Reach.AskedEvery).foreach(_ => reach.look())
+    assertEquals(2, asked)
+    cut = Set("1", "2", "3")
+    reach.look() // asked for the third time, because it is time
+    (1 to 4).foreach(_ => reach.look())
+    assertEquals(7, asked)
+  }
+
+  @Test def anExecutorThatIsAloneLooksForOthersEachTime(): Unit = {
+    var now = Seq.empty[Peer]
+    var tried = Seq.empty[String]
+    val reach = new Reach(() => now, p => { tried :+= p.executor; true })
+    reach.look()
+    now = peers
+    reach.look()
+    assertEquals(1, tried.size)
+  }
+
   @Test def aHostThatAnswersIsReachedAlsoIfItRefuses(): Unit = {
     val server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress)
     val peer = Peer("1", "127.0.0.1", server.getLocalPort)

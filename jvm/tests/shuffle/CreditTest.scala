@@ -44,6 +44,12 @@ class CreditTest {
     assertEquals(0L, meter.blockedNsBy(System.nanoTime()))
   }
 
+  @Test def aReceiverThatIsReadyHasGrantedNothing(): Unit = {
+    receive(message(1, Credit.Ready))
+    assertEquals(0L, credit.grantedTo(1))
+    assertTrue(errors.getError().isEmpty)
+  }
+
   @Test def aSenderEndsWhenEveryReceiverHasEnough(): Unit = {
     receive(message(0, Credit.Enough))
     receive(message(1, Credit.Enough))

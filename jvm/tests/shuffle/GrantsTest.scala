@@ -29,14 +29,28 @@ class GrantsTest {
   private val sender = new Sender(3)
   private val grants = new Grants(6, 200000000L, new Meter)
 
-  @Test def aSenderGetsAFirstGrantWhenItConnects(): Unit = {
-    grants.connected(3, sender.client)
-    assertEquals(Seq(-16), sender.heard())
+  /** What it was granted since the last call. */
+  private def granted(to: Sender): Long = {
+    val words = to.heard()
+    assertTrue(words.forall(w => w < 0 && w != Credit.Enough && w != Credit.Ready), s"$words")
+    -words.map(_.toLong).sum
+  }
+
+  private def connect(senders: Sender*): Unit = for (s <- senders) {
+    grants.connected(s.id, s.client)
+    assertEquals(Seq(Credit.Ready), s.heard())
+  }
+
+  @Test def aSenderIsToldToAskWhenItConnects(): Unit = connect(sender)
+
+  @Test def aSenderThatAsksIsGrantedARow(): Unit = {
+    connect(sender)
+    grants.asks(3)
+    assertEquals(1L, granted(sender))
   }
 
   @Test def aSenderIsToldWhenAllItsRowsAreTaken(): Unit = {
-    grants.connected(3, sender.client)
-    sender.heard()
+    connect(sender)
     grants.finished(3)
     assertEquals(Seq(Credit.Enough), sender.heard())
   }
@@ -47,31 +61,30 @@ class GrantsTest {
     assertEquals(Seq(Credit.Enough), sender.heard())
   }
 
-  @Test def aSenderAlwaysHasCreditForMoreThanItsReceiverHasTaken(): Unit = {
+  @Test def sendersThatAskWhenTheyHaveNoneGetMoreWithEveryRowThatIsTaken(): Unit = {
     val other = new Sender(1)
-    grants.connected(3, sender.client)
-    grants.connected(1, other.client)
-    var granted = Map(3 -> 0L, 1 -> 0L)
-    var taken = Map(3 -> 0L, 1 -> 0L)
+    connect(sender, other)
+    var left = Map(3 -> 0L, 1 -> 0L)
+    for (s <- Seq(3, 1)) grants.asks(s)
     for (turn <- 0 until 2000) {
-      val from = if (turn % 3 == 0) other else sender
-      grants.readingFrom(from.id)
+      for (s <- Seq(sender, other)) left += s.id -> (left(s.id) + granted(s))
+      val from = left.maxBy(_._2)._1
+      assertTrue(left(from) > 0L, s"no sender has credit in turn $turn")
+      grants.readingFrom(from)
       grants.took()
-      taken += from.id -> (taken(from.id) + 1)
-      for (s <- Seq(sender, other); words = s.heard()) {
-        assertTrue(words.forall(_ < 0))
-        granted += s.id -> (granted(s.id) - words.map(_.toLong).sum)
-        assertTrue(granted(s.id) > taken(s.id), s"sender ${s.id} in turn $turn")
-      }
+      left += from -> (left(from) - 1)
+      if (left(from) == 0L) grants.asks(from)
     }
   }
 
-  @Test def rowsOfASenderThatIsNotConnectedAreCountedUntilItIs(): Unit = {
-    grants.readingFrom(3)
-    for (_ <- 0 until 10) grants.took()
-    grants.connected(3, sender.client)
-    assertEquals(Seq(-16), sender.heard())
-    grants.took()
-    assertTrue(sender.heard().sum < 0, "the next row makes up for the rows that were taken")
+  @Test def aReceiverThatStaysIdleGrantsThoughAnotherSenderHoldsTheCredit(): Unit = {
+    val other = new Sender(1)
+    connect(sender, other)
+    grants.asks(3)
+    grants.asks(1)
+    assertEquals(Seq(1L, 0L), Seq(granted(sender), granted(other)))
+    grants.ranDry()
+    grants.stillDry()
+    assertEquals(Seq(0L, 1L), Seq(granted(sender), granted(other)))
   }
 }

@@ -1,16 +1,21 @@
 """Print the Spark settings that load Barograph's plug-in into any Spark 4.3 application.
 
 barograph conf --submit app.py ARGUMENTS                             run an application with them
-spark-submit $(barograph conf) app.py                                as arguments
+spark-submit $(barograph conf --ship) app.py                         as arguments
 barograph conf --format properties > b.conf                          for spark-submit --properties-file b.conf
 barograph conf --format json                                         for programs
 barograph conf --workloads                                           also the replay source of barograph run
 
 --submit calls the spark-submit of the installed pyspark with the Python and the Java that Barograph itself uses, so the
 environment need not be activated. What follows is passed on: options of spark-submit, the application, its arguments.
+Without a master, and for local[*], Spark would have a seat for each core, and each instance takes one: there are more.
 A spark-submit of your own finds Python by its PATH: activate the environment, or set PYSPARK_PYTHON.
 Options of queries that barograph.toml sets, such as in-flight, are among them.
 These are ordinary Spark settings; the application itself needs no change.
+
+Without --ship, executors load the jar from the path that it has on this machine: right for an embedded cluster.
+With --ship the driver sends it to them, wherever they run. A list of your own, such as --jars, --conf spark.plugins or
+spark.sql.extensions, replaces ours here; barograph submit and barograph.configure keep both.
 """
 
 import argparse
@@ -19,10 +24,14 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from barograph.config import resolve
 from barograph.config.flags import add_file_flag
 from barograph.model.checks import require
+
+LEAST_SEATS = 8
+SEATS_PER_CORE = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +48,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run spark-submit with the settings and these words instead of printing them; must come last",
     )
     parser.add_argument(
-        "--workloads", action="store_true", help="put the jar with the replay source on the class path too"
+        "--ship", action="store_true", help="executors get the jar from the driver, not from their own disk"
     )
+    parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")
     add_file_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from barograph.engines.spark.conf import plugin_settings, workloads_settings
 
-    jars = workloads_settings() if args.workloads else {}
-    settings = {**plugin_settings(), **jars, **resolve(args.config).spark_settings()}
+    jars = workloads_settings(args.ship) if args.workloads else {}
+    settings = {**plugin_settings(args.ship), **jars, **resolve(args.config).spark_settings()}
     if args.submit is not None:
         require(bool(args.submit), "--submit needs an application: write --submit app.py")
         return _submit(settings, args.submit)
@@ -61,12 +71,38 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def with_seats(words: Sequence[str], cores: int, configured: bool) -> tuple[list[str], str]:
+    """The words with a master that has more seats than cores, if they leave the number to Spark; and what to say of it.
+
+    configured: settings that are not among the words may name a master."""
+    found = list(words)
+    given = [at + 1 for at, word in enumerate(words) if word == "--master" and at + 1 < len(words)]
+    seats = max(LEAST_SEATS, SEATS_PER_CORE * cores)
+    line = f"local[{seats}], since every instance takes a seat and {cores} cores would be {cores} seats: write --master"
+    if given:
+        if found[given[-1]] != "local[*]":
+            return found, ""
+        found[given[-1]] = f"local[{seats}]"
+        return found, f"local[*] is taken as {line} local[N] for another number"
+    if configured or any(word.startswith(("--master=", "spark.master=", "--properties-file")) for word in words):
+        return found, ""
+    return ["--master", f"local[{seats}]", *found], f"without a master it is {line} to choose"
+
+
+def _configured(home: Path) -> bool:
+    folder = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
+    return "MASTER" in os.environ or (folder / "spark-defaults.conf").is_file()
+
+
 def _submit(settings: Mapping[str, str], words: Sequence[str]) -> int:
     from barograph.engines.spark.cluster.java import java_home, pyspark_home
     from barograph.engines.spark.cluster.processes import python_environment
 
     program = str(pyspark_home() / "bin" / "spark-submit")
     options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    words, line = with_seats(words, len(os.sched_getaffinity(0)), _configured(pyspark_home()))
+    if line:
+        print(f"barograph conf: {line}", file=sys.stderr, flush=True)
     environment = {
         **python_environment(), "SPARK_HOME": str(pyspark_home()), "JAVA_HOME": str(java_home()),
         "PYSPARK_PYTHON": sys.executable,

@@ -2,7 +2,7 @@
 
 barograph keep -- python driver.py                                keep a driver that calls barograph.start
 barograph keep --most-restarts 10 --within 1h -- python driver.py give up if it dies ten times within an hour
-barograph keep -- barograph conf --submit driver.py ARGUMENTS     with the settings that load Barograph
+barograph keep -- barograph submit app.py ARGUMENTS               keep a script of your own
 
 A program dies if it ends with another code than 0, or by a signal such as kill -9 or the kernel's when memory runs out.
 It is started again after 1 s, then 2, 4 ... 60 s if it dies again and again; once it has run for a minute, it begins

@@ -13,15 +13,22 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 from typing import NoReturn, TextIO
 
 from barograph import __version__, logs
+from barograph.cli.support.spark_words import marked
 from barograph.model import BadInput
 
-# name -> one line of help; the module is barograph.cli.<name>
+# name -> one line of help; the module is barograph.cli.<name>, or in a folder of that package
 COMMANDS: dict[str, str] = {
+    "submit": "run a PySpark script of your own, unchanged, with its queries kept and steered",
     "run": "run a workload on Spark under a load and check its result exactly",
     "status": "show what runs: topologies, instances by node, rates, latency, backlog",
+    "steer": "attach a controller to a running driver, to act or to advise",
+    "freeze": "hold a driver as it is: no plan is applied",
+    "thaw": "let a frozen driver be changed again",
+    "decisions": "show what a driver's controller decided, why, and what came of it",
     "config": "show or check the options in force, and print the reference of all options",
     "keep": "start a program, such as a driver, again whenever it dies",
     "conf": "print the settings that load Barograph into any Spark application",
@@ -35,7 +42,7 @@ COMMANDS: dict[str, str] = {
     "priority": "list, set and trigger the priorities of running topologies",
     "policies": "list the policies, what each does and which paper it is from",
 }
-
+FOLDERS = {**dict.fromkeys(("steer", "freeze", "thaw", "decisions"), "steering."), "submit": "submission."}
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -92,7 +99,10 @@ def _discard(stream: TextIO) -> None:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        arguments = _with_negative_lists(logs.without_log_options(sys.argv[1:] if argv is None else argv))
+        words = list(sys.argv[1:] if argv is None else argv)
+        if words[:1] == ["submit"]:  # what follows the script is the script's own
+            words = ["submit", *marked(words[1:])]
+        arguments = _with_negative_lists(logs.without_log_options(words))
         logs.set_up()
     except ValueError as error:
         print(f"barograph: {error}", file=sys.stderr)
@@ -108,7 +118,7 @@ def _run(argv: Sequence[str] | None) -> int:
     for name, help_line in COMMANDS.items():
         sub = commands.add_parser(name, help=help_line, formatter_class=argparse.RawDescriptionHelpFormatter)
         if name in arguments[:1]:
-            module = importlib.import_module(f"barograph.cli.{name}")
+            module = module_of(name)
             sub.description = module.__doc__
             module.configure(sub)
             add_log_options(sub)
@@ -123,6 +133,10 @@ def _run(argv: Sequence[str] | None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     return code
+
+
+def module_of(command: str) -> ModuleType:
+    return importlib.import_module(f"barograph.cli.{FOLDERS.get(command, '')}{command}")
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:

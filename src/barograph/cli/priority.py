@@ -12,6 +12,7 @@ import argparse
 import json
 from typing import Any
 
+from barograph.cli.support.drivers import is_meant
 from barograph.cli.support.tables import table
 from barograph.engines.spark.driver.client import RemoteEngine, reachable
 from barograph.model import BadInput
@@ -64,7 +65,7 @@ def _drivers(name: str | None, topology: str | None) -> list[RemoteEngine]:
     """The drivers to ask: the one that is named or runs the topology; for a list, all of them."""
     running_drivers = reachable()
     require(len(running_drivers) > 0, "no driver runs on this machine")
-    wanted = [(e, s) for e, s in running_drivers if name is None or name in (s["run"], s["app"], str(s["pid"]))]
+    wanted = [(e, s) for e, s in running_drivers if is_meant(s, name)]
     require(len(wanted) > 0, f"no driver is named {name!r}")
     if topology is None:
         return [engine for engine, _ in wanted]

@@ -1,7 +1,9 @@
 """Run a workload on a real Spark cluster under a load, change it while it runs, and check the result exactly.
 
-Without --master a small cluster is started on this machine and stopped after the run. The load is in rows a second of
-each input:
+Without --master a small cluster is started on this machine and stopped after the run. With --master the run is on a
+cluster that is up: one of 'barograph cluster up', or any standalone cluster, whose nodes are its hosts; there
+--checkpoint must be a folder that all hosts see, and --properties-file brings the secret and the size of executors.
+The load is in rows a second of each input:
 
   constant 2000                              the same rate all the time
   steps 0s=500 60s=2500 120s=500             each rate holds until the next point
@@ -37,13 +39,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barograph.cli.support.options import parse_options
 from barograph.config import Config
 from barograph.config.flags import add_conf_flag, add_flags, config_of
 from barograph.model import BadInput, Load, MigrationMode
-from barograph.model.checks import require
-from barograph.policy.definition import options_of
-from barograph.policy.registry import named
 from barograph.workloads import registry
 
 if TYPE_CHECKING:
@@ -120,6 +118,7 @@ def run(args: argparse.Namespace) -> int:
         recovery=recovery_of(config["recovery"], config.fields("epochs")),
         query=QueryOptions(**config.fields("query")) if config.any_set("query") else None,
         conf=config.spark_settings(),
+        properties=_path(config["run.properties-file"]),
     )
     table = LiveTable(sys.stderr)
     logs = new_log_folder("run")
@@ -145,41 +144,21 @@ def _path(text: str | None) -> Path | None:
 
 def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> "Steering | None":
     """None without a policy, and for Spark without the plug-in."""
+    from barograph.control.attach import controller_fields
     from barograph.experiments.steering.fixed_shares import fixed_shares, parse_shares
     from barograph.experiments.steering.steering import Steering
 
-    options, policy = parse_options(config["options"]), config["policy"]
+    policy = config["policy"]
     if policy in (None, PLAIN):
         for name in filter(config.is_set, ("options", "theta", "share", "like")):
             why = "needs a policy: give --policy" if policy is None else f"cannot be used with policy {PLAIN}"
             raise BadInput(f"{config.origins[name]} {why}")
         return None
-    if config["theta"] is not None:
-        known = options_of(named(policy))
-        require("theta_pct" in known, f"policy {policy} has no theta: its CPU shares do not go in steps")
-        options["theta_pct"] = config["theta"]
-    if config["migration"] is not None:
-        require("mode" not in options, "--migration and --option mode set the same thing: give one of them")
-        options["mode"] = config["migration"]
-    nodes = config.fields("nodes")
     shares = fixed_shares(policy, parse_shares(config["share"] or ""), _path(config["like"]), parallelism)
     return Steering(
-        policy,
-        config["cycle"],
-        config["mode"],
-        config["enforce"],
-        options,
-        _path(config["history"]),
-        {f"{topology}/{operator}": share for operator, share in shares.items()},
-        spare_nodes=nodes.pop("spare"),
-        recovery_s=config["recovery"],
-        release_after_s=nodes.pop("release_after_s"),
-        nodes=nodes,
-        guards=config.fields("guards"),
-        quiet=config.fields("quiet"),
-        epochs=config.fields("epochs"),
-        history_mb=config["history-size"],
-        gone_s=config["driver-gone"],
+        **controller_fields(config),
+        history=_path(config["history"]),
+        shares_pct={f"{topology}/{operator}": share for operator, share in shares.items()},
     )
 
 

@@ -20,8 +20,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from barograph.cli.support.options import parse_options, parse_seed
+from barograph.cli.support.options import parse_seed
 from barograph.cli.support.tables import notes_block, table
+from barograph.config.policy_options import parse_options
 from barograph.control.policy_in_sim import rehearse
 from barograph.engines.sim import PriorityResult, Result, find, read_calibration, shipped
 from barograph.model import BadInput

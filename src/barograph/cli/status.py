@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any
 
+from barograph.cli.support.drivers import is_meant, name_of
 from barograph.config import default
 from barograph.engines.spark.driver.client import reachable
 from barograph.model import BadInput
@@ -46,9 +47,9 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
         found.append(status)
     if wanted is None:
         return found
-    chosen = [d for d in found if wanted in (d["run"], d["app"], str(d["pid"]))]
+    chosen = [d for d in found if is_meant(d, wanted)]
     if not chosen:
-        names = ", ".join(sorted({d["run"] or d["app"] for d in found}))
+        names = ", ".join(sorted({name_of(d) for d in found}))
         raise BadInput(
             f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": no driver runs on this machine")
         )
@@ -57,6 +58,7 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
 
 def table(status: dict[str, Any]) -> str:
     lines = [f"{status['app']}  {status['master']}  pid {status['pid']}" + ("  FROZEN" if status["frozen"] else "")]
+    lines += [f"  policy {c['policy']} {'acts' if c['mode'] == 'act' else 'advises'}" for c in status["controllers"]]
     for t in status["topologies"]:
         latency = t["latency_ms"]
         lines.append(
@@ -75,7 +77,7 @@ def table(status: dict[str, Any]) -> str:
             )
             alive = "" if node["executors"] else "  NO EXECUTOR"
             line = f"    {node['name']:<10} {' '.join(t['by_node'].get(node['name'], [])) or '-'}{used}{alive}"
-            lines.append(line + _stale(node["age_s"]) + _held_back(node))
+            lines.append(line + _stale(node["age_s"]) + _held_back(node) + _enforcement(node))
         lines += [
             f"    died in epoch {r['epoch']}: {r['cause']}; down for {r['down_s']:.2f} s, "
             f"{r['rows_replayed']:,} rows read again"
@@ -88,6 +90,12 @@ def _held_back(node: dict[str, Any]) -> str:
     """Instances stay away for a while from a node whose executors die again and again."""
     left_s = node["held_back_s"]
     return "" if left_s is None else f"  HELD BACK: {node['deaths_in_a_row']} deaths in a row, {left_s:.0f} s left"
+
+
+def _enforcement(node: dict[str, Any]) -> str:
+    """Only what differs from what was asked for."""
+    because = "; ".join(node["enforces_because"])
+    return f"  LIMITS {', '.join(node['enforces'])}: {because}" if because else ""
 
 
 def _stale(age_s: float | None) -> str:

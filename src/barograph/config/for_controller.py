@@ -1,23 +1,25 @@
 """Options of the policy and of the controller that carries it out."""
 
-from barograph.config.option import RUN, Kind, Option, Scope
+from barograph.config.option import RUN, STEER, Kind, Option, Scope
 from barograph.model import MigrationMode
 
 STEERING = (
     Option(
-        name="policy", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), metavar="P", unset="none", example="adaptive",
-        meaning="policy that controls the run, see 'barograph policies'",
+        name="policy", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="P", unset="none",
+        example="adaptive",
+        meaning="policy that controls the queries of a driver, see 'barograph policies'",
     ),
     Option(
-        name="options", kind=Kind.TEXTS, scope=Scope.RUN, commands=(RUN,), flag="--option", metavar="NAME=VALUE",
-        default=(), example="theta_pct=10", meaning="an option of the policy; may be given any number of times",
+        name="options", kind=Kind.TEXTS, scope=Scope.CONTROLLER, commands=(RUN, STEER), flag="--option",
+        metavar="NAME=VALUE", default=(), example="theta_pct=10",
+        meaning="an option of the policy; may be given any number of times",
     ),
     Option(
-        name="theta", kind=Kind.NUMBER, scope=Scope.RUN, commands=(RUN,), unit="per cent", metavar="PER_CENT", above=0,
-        unset="the policy's own", example="5", meaning="step size of the policy's CPU shares",
+        name="theta", kind=Kind.NUMBER, scope=Scope.CONTROLLER, commands=(RUN,), unit="per cent", metavar="PER_CENT",
+        above=0, unset="the policy's own", example="5", meaning="step size of the policy's CPU shares",
     ),
     Option(
-        name="migration", kind=Kind.CHOICE, scope=Scope.RUN, commands=(RUN,), metavar="M",
+        name="migration", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="M",
         choices=tuple(m.value for m in MigrationMode),
         unset="the policy's own; for --at: cut", meaning="how changes are made",
     ),
@@ -30,7 +32,7 @@ STEERING = (
         example="report.json", meaning="JSON report of the run to take shares from (fixed-peak, -mean, -equal)",
     ),
     Option(
-        name="cycle", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN,), default=2.0, above=0,
+        name="cycle", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=2.0, above=0,
         meaning="how often the policy decides",
     ),
     Option(
@@ -38,17 +40,21 @@ STEERING = (
         choices=("act", "advise"), meaning="act: apply plans; advise: only record them",
     ),
     Option(
-        name="enforce", kind=Kind.SWITCH, scope=Scope.CONTROLLER, commands=(RUN,), default=True,
-        meaning="enforce CPU limits of instances",
+        name="enforce", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN,), metavar="WAY", default="auto",
+        choices=("auto", "cgroup", "cooperative", "off"),
+        meaning="how executors hold instances to their CPU limits; auto: cooperative wherever Java knows the CPU time "
+        "of a thread",
     ),
     Option(
-        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN,), default=30.0, above=0, off="off",
+        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=30.0, above=0,
+        off="off",
         meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows; "
         "off: epochs have their own length",
     ),
     Option(
-        name="history", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="not kept", metavar="DIR",
-        example="history", meaning="folder for observations and decisions",
+        name="history", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="DIR",
+        unset="not kept after a run; else in a folder of the log", example="history",
+        meaning="folder for observations and decisions",
     ),
     Option(
         name="history-size", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=512.0, above=0, unit="MB",
@@ -101,6 +107,12 @@ GUARDS = (
         name="guards.frozen", kind=Kind.SWITCH, scope=Scope.CONTROLLER, default=False, meaning="change nothing at all",
     ),
     Option(
+        name="guards.frozen-in", kind=Kind.TEXT, scope=Scope.CONTROLLER, unset="never", metavar="PERIODS",
+        example="Mo-Fr 08:00-18:00",
+        meaning="periods of the week in which nothing is changed, separated by semicolons: days and times, and a time "
+        "zone other than the machine's, as in `Sa,Su; Fr 22:00-06:00 UTC`",
+    ),
+    Option(
         name="quiet.calm-part", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=0.5, least=0, most=1,
         meaning="part of the recent loads' range up to which a load is quiet enough for a cut that is not urgent",
     ),
@@ -133,12 +145,12 @@ GUARDS = (
         meaning="part of an epoch's length by which a new length must differ to be worth a change",
     ),
     Option(
-        name="nodes.release-after", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN,), default=60.0, least=0,
-        off="never", meaning="idle time after which a node is released",
+        name="nodes.release-after", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=60.0,
+        least=0, off="never", meaning="idle time after which a node is released",
     ),
     Option(
-        name="nodes.spare", kind=Kind.WHOLE, scope=Scope.CONTROLLER, commands=(RUN,), flag="--spare-nodes", default=1,
-        least=0, meaning="idle nodes that are kept",
+        name="nodes.spare", kind=Kind.WHOLE, scope=Scope.CONTROLLER, commands=(RUN, STEER), flag="--spare-nodes",
+        default=1, least=0, meaning="idle nodes that are kept",
     ),
     Option(
         name="nodes.fill", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=85.0, above=0, most=100, unit="per cent",

@@ -1,4 +1,4 @@
-"""Options of queries: queues, priorities, restarts, and what the plug-in reads from Spark's configuration."""
+"""Options of queries: queues, priorities, operators, quotas, triggers, restarts, and what the plug-in reads."""
 
 from barograph.config.option import RUN, Kind, Option, Scope
 
@@ -27,6 +27,64 @@ QUERIES = (
     Option(
         name="query.isolate-nodes", kind=Kind.WHOLE, scope=Scope.QUERY, default=0, least=0,
         meaning="nodes that a query has to itself, for policies that isolate queries",
+    ),
+    Option(
+        name="query.instances", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=LEAST..MOST,..", unset="no bounds",
+        example="split=1..8", meaning="least and most instances of operators, whatever the policy; `OPERATOR`, or "
+        "`QUERY/OPERATOR` for those of one query",
+    ),
+    Option(
+        name="query.excluded", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR,..", unset="none", example="count",
+        meaning="operators whose number of instances is never changed",
+    ),
+    Option(
+        name="query.cpu", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=PER_CENT,..", unset="measured",
+        example="split=40",
+        meaning="CPU that one instance of an operator needs, in per cent of a core, for policies that use declared CPU",
+    ),
+    Option(
+        name="query.memory", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=MB,..", unset="none",
+        example="split=256", meaning="memory that one instance of an operator needs, for policies that place by memory",
+    ),
+    Option(
+        name="query.quota-cpu", kind=Kind.NUMBER, scope=Scope.QUERY, above=0, unit="per cent", unset="no quota",
+        example="150", meaning="the most CPU that all instances of a query together may have, in per cent of a core",
+    ),
+    Option(
+        name="query.quota-executors", kind=Kind.WHOLE, scope=Scope.QUERY, least=1, unset="no quota", example="2",
+        meaning="the most executors on which a query may have instances",
+    ),
+    Option(
+        name="priority.rate", kind=Kind.NUMBER, scope=Scope.QUERY, above=0, unit="rows/s", unset="no such trigger",
+        example="2000", meaning="arrivals above which the trigger of a query is turned on",
+    ),
+    Option(
+        name="priority.rate-for", kind=Kind.DURATION, scope=Scope.QUERY, default=3.0, above=0,
+        meaning="how long arrivals must be above priority.rate",
+    ),
+    Option(
+        name="priority.rate-off-part", kind=Kind.NUMBER, scope=Scope.QUERY, default=0.8, least=0, most=1,
+        meaning="part of priority.rate below which the trigger is turned off",
+    ),
+    Option(
+        name="priority.rate-off-for", kind=Kind.DURATION, scope=Scope.QUERY, default=10.0, above=0,
+        meaning="how long arrivals must be below that part",
+    ),
+    Option(
+        name="priority.above", kind=Kind.NUMBER, scope=Scope.QUERY, unset="no such trigger", example="30",
+        meaning="value above which a row counts as a raw event; the program reports values with `barograph.batch_seen`",
+    ),
+    Option(
+        name="priority.above-part", kind=Kind.NUMBER, scope=Scope.QUERY, default=0.8, least=0, most=1,
+        meaning="part of a batch's rows that must be raw events for the trigger to be turned on",
+    ),
+    Option(
+        name="priority.above-off-part", kind=Kind.NUMBER, scope=Scope.QUERY, default=0.5, least=0, most=1,
+        meaning="part of a batch's rows below which it is turned off",
+    ),
+    Option(
+        name="priority.level", kind=Kind.WHOLE, scope=Scope.QUERY, default=1, least=1,
+        meaning="level of a query while one of these triggers is on",
     ),
     Option(
         name="restart.same-failures", kind=Kind.WHOLE, scope=Scope.QUERY, default=3, least=1,
@@ -67,6 +125,16 @@ QUERIES = (
         name="executor.hung-after", kind=Kind.DURATION, scope=Scope.QUERY, default=12.0, least=5, off="off",
         meaning="an executor that does not report for so long, while others do, is ended and replaced; longer than any "
         "garbage collection, and short enough for the recovery target",
+    ),
+    Option(
+        name="executors.least", kind=Kind.WHOLE, scope=Scope.QUERY, default=1, least=1,
+        meaning="executors of an application that are not released, however idle they are",
+    ),
+    Option(
+        name="executors.most", kind=Kind.WHOLE, scope=Scope.QUERY, least=1, example="8",
+        unset="as many as it begins with; on a standalone cluster, as many as there is room for",
+        meaning="executors that an application may have; on YARN and Kubernetes further ones are asked for when the "
+        "load needs them",
     ),
     Option(
         name="latency.column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_due_ms",

@@ -28,7 +28,13 @@ RUNS = (
     ),
     Option(
         name="run.master", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="one is started",
-        example="spark://127.0.0.1:7077", meaning="spark://HOST:PORT of a running cluster, see 'barograph cluster'",
+        example="spark://127.0.0.1:7077",
+        meaning="spark://HOST:PORT of a running cluster: one of 'barograph cluster', or any other standalone one",
+    ),
+    Option(
+        name="run.properties-file", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="none", metavar="FILE",
+        example="cluster.properties",
+        meaning="Spark settings for --master, as spark-submit takes them: the cluster's secret, cores of executors",
     ),
     Option(
         name="run.at", kind=Kind.TEXTS, scope=Scope.RUN, commands=(RUN,), metavar="SECONDS:ACTION", default=(),

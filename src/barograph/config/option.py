@@ -34,6 +34,7 @@ class Scope(StrEnum):
 UP = "cluster up"
 RUN = "run"
 KEEP = "keep"
+STEER = "steer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class Option:
     @property
     def key_name(self) -> str:
         """The key in Spark's configuration. Empty for options that must be known before there is a Spark."""
-        if self.scope not in (Scope.CONTROLLER, Scope.QUERY) or self.kind is Kind.TEXTS:
+        if self.scope not in (Scope.CONTROLLER, Scope.QUERY):
             return ""
         return self.key or SPARK_PREFIX + re.sub(r"-(\w)", lambda m: m[1].upper(), self.name)
 

@@ -13,10 +13,12 @@ _GROUPS = {
     "run": "Runs of a workload",
     "cluster": "The embedded cluster",
     "query": "Queries",
+    "priority": "Priority: what turns a query's trigger on",
     "latency": "Latency: where the plug-in reads times",
     "restart": "Restarts of a query",
     "lease": "The lease on a checkpoint",
     "executor": "Executors that hang",
+    "executors": "Executors: how many there may be",
     "keep": "Programs that are kept: `barograph keep`",
 }
 _HEAD = ("| option | default | values | meaning | applies to | flag, key |", "|---|---|---|---|---|---|")

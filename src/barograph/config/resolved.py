@@ -4,14 +4,14 @@ The order is: defaults, the file, Spark's keys, then flags or arguments. A wrong
 written, also where a later source would replace it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from barograph.config.declared import OPTIONS
 from barograph.config.option import RUN, UP, Option, Scope
-from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_spark
+from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_mapping, from_spark
 from barograph.config.values import WrongValue, expected, in_toml, instead_of, read, shown
 from barograph.model.checks import BadInput
 
@@ -42,12 +42,14 @@ class Config:
         """The options of a group as the fields of the value that holds them: ``guards`` gives ``cooldown_s`` etc."""
         return {OPTIONS[n].field: value for n, value in self.values.items() if n.startswith(f"{group}.")}
 
-    def spark_settings(self) -> dict[str, str]:
-        """The options of queries that were set, as Spark's keys. The plug-in and ``barograph.start`` read them."""
+    def spark_settings(self, scopes: Collection[Scope] = (Scope.QUERY,)) -> dict[str, str]:
+        """The options of queries that were set, as Spark's keys. The plug-in and ``barograph.start`` read them.
+
+        scopes: others too, of which ``barograph.start`` reads those of the controller."""
         return {
             option.key_name: _in_spark(option, self[name])
             for name, option in OPTIONS.items()
-            if option.scope is Scope.QUERY and self.is_set(name)
+            if option.scope in scopes and option.key_name and self.is_set(name)
         }
 
 
@@ -56,13 +58,16 @@ def resolve(
     spark: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
     arguments: Mapping[str, object] | None = None,
+    mapping: Mapping[str, object] | None = None,
     command: str = "",
 ) -> Config:
-    """file: None for barograph.toml of the working directory. command: only its contradictions are looked for."""
+    """file: None for barograph.toml of the working directory. arguments, mapping: of a call in Python, a mapping by the
+    names of options. command: only its contradictions are looked for."""
     given = [
         *from_file(file),
         *from_spark(spark or {}),
         *from_flags(flags or {}),
+        *from_mapping(mapping or {}),
         *from_arguments(arguments or {}),
     ]
     values: dict[str, object] = {name: option.default for name, option in OPTIONS.items()}
@@ -132,7 +137,9 @@ _CONTRADICTIONS: Iterable[tuple[tuple[str, ...], Callable[[Config], None]]] = (
     ((), _at_most("epochs.least", "epochs.most")),
     ((), _at_most("restart.first-wait", "restart.longest-wait")),
     ((), _at_most("quiet.known-cycles", "quiet.look-cycles")),
+    ((), _at_most("executors.least", "executors.most")),
     ((), _at_most("query.minimum-nodes", "query.desired-nodes")),
+    ((), _at_most("priority.above-off-part", "priority.above-part")),
     ((RUN,), _one_for_each("run.node-cpu")),
     ((UP,), _one_for_each("cluster.node-cpu")),
 )

@@ -92,6 +92,13 @@ def from_arguments(values: Mapping[str, object]) -> list[SetOption]:
     ]
 
 
+def from_mapping(values: Mapping[str, object]) -> list[SetOption]:
+    """Of a mapping in Python, by the option's name: texts and numbers as in the file."""
+    return [
+        SetOption(OPTIONS[name], raw, f"options[{name!r}]", False, f"{name!r}: {{}}") for name, raw in values.items()
+    ]
+
+
 def parse_conf(texts: Iterable[str]) -> dict[str, str]:
     """``spark.barograph.inFlightMs=100`` as a key and a value."""
     found = {}

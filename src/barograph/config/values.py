@@ -35,6 +35,8 @@ def read(option: Option, raw: object, text: bool) -> object:
             if raw in option.choices:
                 return raw
         case Kind.TEXTS:
+            if text and isinstance(raw, str):  # of one of Spark's keys; a flag is given once for each
+                return tuple(filter(None, (each.strip() for each in raw.split(","))))
             if isinstance(raw, list | tuple) and all(isinstance(each, str) for each in raw):
                 return tuple(raw)
         case Kind.CORES:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, ReasonCode, Snapshot
+from barograph.policy.declared_bounds import bound_reasons, within_bounds
 from barograph.policy.definition import Policy
 
 # How much of the history a caller keeps, the larger of both: more than any stage looks back.
@@ -17,12 +18,14 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
         why = "nothing to decide: " + ("no node is there" if now.topologies else "no topology runs")
         reason = Reason("cluster", ReasonCode.NOTHING_TO_DECIDE, why)
         return Cycle(now, Forecast(()), Demand(()), Allotment(), Plan(version=now.version, reasons=(reason,)))
+    policy = within_bounds(policy, now)
     forecast = policy.forecaster(history, now, policy.horizon_cycles)
     demand = policy.scaler(history, now, forecast)
     allotment = policy.allotter(history, now, demand)
     places = policy.placer(history, now, demand, allotment)
     unplaced = tuple(Reason(r.what, ReasonCode.NOT_PLACED, r.reason) for r in places.unplaced)
-    plan = policy.migrator(history, now, demand, places.placement, (*allotment.reasons, *places.reasons, *unplaced))
+    reasons = (*bound_reasons(demand), *allotment.reasons, *places.reasons, *unplaced)
+    plan = policy.migrator(history, now, demand, places.placement, reasons)
     plan = replace(
         plan,
         limits_pct=policy.limiter(history, now, demand, places.placement),

@@ -18,7 +18,9 @@ HOLDS = frozenset(
     {
         ReasonCode.FROZEN, ReasonCode.COOLDOWN, ReasonCode.AFTER_ROLLBACK, ReasonCode.WOULD_RETURN,
         ReasonCode.BUDGET_USED_UP, ReasonCode.FEWER_TOO_EARLY, ReasonCode.SEATS_HELD, ReasonCode.WAITS_FOR_QUIET,
-        ReasonCode.WAITS_FOR_SEATS, ReasonCode.FIGURES_STALE,
+        ReasonCode.WAITS_FOR_SEATS, ReasonCode.FIGURES_STALE, ReasonCode.MOST_INSTANCES, ReasonCode.LEAST_INSTANCES,
+        ReasonCode.EXCLUDED_FROM_SCALING, ReasonCode.CPU_QUOTA, ReasonCode.WORKER_QUOTA, ReasonCode.WORKER_QUOTA_SHORT,
+        ReasonCode.FROZEN_PERIOD,
     }
 )  # fmt: skip
 EPOCHS = frozenset(code for code in ReasonCode if code.value.startswith("epoch-"))
@@ -139,8 +141,8 @@ def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, 
     )
 
 
-class DecisionLog:
-    """Logs the decisions of one loop. limits_pct: the CPU limits that are in force."""
+class NotableDecisions:
+    """Which decisions of one loop are worth a line. limits_pct: the CPU limits that are in force."""
 
     def __init__(self) -> None:
         self.limits_pct: Mapping[Instance, float] = {}
@@ -152,7 +154,8 @@ class DecisionLog:
             if cycle.outcome is None or cycle.outcome.ok:
                 self.limits_pct = {**self.limits_pct, **cycle.plan.limits_pct}
 
-    def log(self, cycle: Cycle, orders: NodeOrders) -> None:
+    def take(self, cycle: Cycle, orders: NodeOrders) -> tuple[DecisionLine, bool]:
+        """The next cycle: its line, and whether it is worth one."""
         line = describe(cycle, orders, self.limits_pct)
         self.recall([cycle])
         # Until it is applied, the same decision is made in each cycle, with other numbers.
@@ -161,6 +164,21 @@ class DecisionLog:
         applied = line.changes and line.outcome == "applied"
         notable = applied or (any(content) and content != self._last)
         self._last = content
+        return line, notable
+
+
+class DecisionLog:
+    """Logs the decisions of one loop."""
+
+    def __init__(self) -> None:
+        self._notable = NotableDecisions()
+
+    def recall(self, cycles: Iterable[Cycle]) -> None:
+        """Cycles of an earlier controller, oldest first."""
+        self._notable.recall(cycles)
+
+    def log(self, cycle: Cycle, orders: NodeOrders) -> None:
+        line, notable = self._notable.take(cycle, orders)
         level = logging.INFO if notable else logging.DEBUG
         if log.isEnabledFor(level):
             log.log(level, "%s", line.text(), extra={FIELDS: line.fields()})

@@ -23,7 +23,9 @@ from barograph.logs import OnceOnly
 log = logging.getLogger(__name__)
 
 STANDARD_ERROR = 2  # the file descriptor, as a process inherits it
-_LOOK_S = 0.5  # whether it hangs; its end is noticed at once
+# Whether it hangs is looked at when its heartbeat is overdue, and this often, because a later heartbeat may have less
+# patience. Its end is noticed at once.
+_LOOK_S, _SHORTEST_LOOK_S = 2.0, 0.05
 _FIRST_PATIENCE_S = 60.0  # from its start to its first heartbeat: Python and numpy have to be loaded
 _QUICK_DEATH_S = 10.0
 _LONGEST_WAIT_S = 15.0
@@ -105,6 +107,7 @@ class ControllerKeeper:
         self._ends = EndWatch()
         self._wait_s = 0.0
         self._last: Heartbeat | None = None
+        self._look_s = _SHORTEST_LOOK_S
         self.process = self._start()
         self._thread = threading.Thread(target=self._watch, name="controller-keeper", daemon=True)
         self._thread.start()
@@ -148,7 +151,7 @@ class ControllerKeeper:
     def _watch(self) -> None:
         while not self._closed.is_set():
             there = identify(self.process.pid)
-            self._ends.wait([there] if there is not None else [], _LOOK_S if there is not None else 0.0)
+            self._ends.wait([there] if there is not None else [], self._look_s if there is not None else 0.0)
             if self._closed.is_set():
                 return
             code = self.process.poll()
@@ -182,4 +185,6 @@ class ControllerKeeper:
             silent_s, patience_s, doing = now_s - self._started_s, _FIRST_PATIENCE_S, "starting"
         else:
             silent_s, patience_s, doing = now_s - last.at_s, last.patience_s, last.doing
-        return f"{doing} for {silent_s:.1f} s" if silent_s > self._patience(patience_s) else None
+        left_s = self._patience(patience_s) - silent_s
+        self._look_s = max(_SHORTEST_LOOK_S, min(left_s, _LOOK_S))
+        return f"{doing} for {silent_s:.1f} s" if left_s < 0 else None

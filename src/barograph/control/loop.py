@@ -6,6 +6,7 @@ continues from what was recorded, and topologies go on with the last plan meanwh
 """
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -17,6 +18,7 @@ from barograph.control.decide import MEMORY_CYCLES, MEMORY_S, decide, decide_bet
 from barograph.control.decision_log import DecisionLog
 from barograph.control.guards import Act, Guards, OldFigures, acts_of, guard, remember
 from barograph.control.guards.acts import HOUR_S
+from barograph.control.horizon import horizon_cycles
 from barograph.control.node_pool import NodeOrders, Upkeep, awake, fetch_time_s, keep_nodes
 from barograph.control.quiet_moments import Quiet, in_quiet_moments
 from barograph.engines.epoch_length import Recovery, epoch_length
@@ -27,13 +29,13 @@ from barograph.history.write import Recorder
 from barograph.logs import OnceOnly
 from barograph.model import BadInput, Cycle, Metrics, Outcome, Plan, Reason, ReasonCode, Refusal, RefusalCode, Snapshot
 from barograph.model.checks import require_positive
+from barograph.policy.declared_bounds import within_bounds
 from barograph.policy.definition import Policy
 
 log = logging.getLogger(__name__)
 
 # Timeouts of each step, after which the keeper assumes that the loop hangs. Calls to the engine have their own.
 OBSERVE_S, DECIDE_S, APPLY_S, WAKE_S = 45.0, 60.0, 360.0, 10.0
-LEARNED = 5  # how many of the last changes are used to estimate how long one takes
 
 
 class Mode(StrEnum):
@@ -50,7 +52,7 @@ class Settings:
     policy: Policy
     cycle_s: float
     mode: Mode = field(default_factory=lambda: Mode(default("mode")))
-    enforce: bool = default("enforce")
+    enforce: bool = default("enforce") != "off"
     guards: Guards = field(default_factory=Guards)
     quiet: Quiet = field(default_factory=Quiet)
     recovery: Recovery = field(default_factory=Recovery)
@@ -70,7 +72,7 @@ class Loop:
 
     nodes: called with the nodes to release and to fetch, returns what was done; None: nodes are not managed.
     heartbeat: called with what the loop is about to do and how long that may take, so that a keeper can tell work from
-    hanging.
+    hanging. wall: the time of day, for periods in which nothing is changed.
     """
 
     def __init__(
@@ -81,9 +83,10 @@ class Loop:
         pace: Callable[[Mapping[str, float]], None] | None = None,
         heartbeat: Callable[[str, float], None] = lambda _doing, _patience_s: None,
         nodes: Callable[[NodeOrders], Sequence[str]] | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._engine, self.settings, self._recorder = engine, settings, recorder
-        self._pace, self._heartbeat, self._nodes = pace, heartbeat, nodes
+        self._pace, self._heartbeat, self._nodes, self._wall = pace, heartbeat, nodes, wall
         self.history: list[Cycle] = []
         self.acts: tuple[Act, ...] = ()
         self.epochs_s: dict[str, float] = {}
@@ -115,7 +118,10 @@ class Loop:
             # Its clock began again, or another application runs: earlier cycles and acts say nothing about it.
             self.history, self.acts, self._levels, self.epochs_s = [], (), {}, {}
         self._heartbeat("deciding", DECIDE_S)
-        policy = replace(self.settings.policy, horizon_cycles=horizon_cycles(self.settings, self.history))
+        policy = replace(
+            self.settings.policy,
+            horizon_cycles=horizon_cycles(self.settings.policy, self.settings.cycle_s, self.history),
+        )
         old = self._old_figures(self.history, seen)
         policy = old.holding(policy)
         cycle = self._held_back(decide(policy, self.history, old.believed), self.history, old)
@@ -192,12 +198,15 @@ class Loop:
         if new_levels:
             # Sources are paused until the plan for the new levels is applied: only the budget and a freeze may stop it.
             at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0)
-            cycle = guard(at_once, self.acts, history, cycle)
+            cycle = guard(at_once, self.acts, history, cycle, self._frozen())
             why = "priorities have changed: changes are made at once, and not judged by the latency before them"
             numbers = {name: float(level) for name, level in levels.items()}
             return _with_reasons(cycle, [Reason("priorities", ReasonCode.NEW_LEVELS, why, numbers)])
-        guarded = guard(self.settings.guards, self.acts, history, cycle)
+        guarded = guard(self.settings.guards, self.acts, history, cycle, self._frozen())
         return in_quiet_moments(self.settings.quiet, history, guarded)
+
+    def _frozen(self) -> Reason | None:
+        return self.settings.guards.frozen_at(self._wall())
 
     def _with_outcome(self, cycle: Cycle) -> Cycle:
         if self.settings.mode is Mode.ACT:
@@ -219,7 +228,7 @@ class Loop:
             lengths[topology.name] = found.seconds
             if found.seconds != present_s:
                 reasons.append(found.reason)
-        if reasons and self.settings.mode is Mode.ACT and self._pace is not None and not self.settings.guards.frozen:
+        if reasons and self.settings.mode is Mode.ACT and self._pace is not None and self._frozen() is None:
             self._pace(lengths)
         self.epochs_s = lengths
         return _with_reasons(cycle, reasons)
@@ -229,13 +238,14 @@ class Loop:
 
         None is released while figures are too old: what will be needed is not known."""
         upkeep, now = self.settings.upkeep, cycle.snapshot
-        if self._nodes is None or self.settings.guards.frozen:
+        if self._nodes is None or self._frozen() is not None:
             return NodeOrders()
         ahead = cycle.demand
         if upkeep.release_after_s is not None:
             cycles = max(policy.horizon_cycles, ceil(fetch_time_s(upkeep, self.history) / self.settings.cycle_s))
             whole = awake(now)
-            ahead = policy.scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
+            scaler = within_bounds(policy, whole).scaler
+            ahead = scaler(self.history, whole, policy.forecaster(self.history, whole, cycles))
         orders = keep_nodes(upkeep, self.history, cycle, ahead)
         return orders.without_releases() if old else orders
 
@@ -286,14 +296,3 @@ def _continues(before: Snapshot, now: Snapshot) -> bool:
 
 def _levels(now: Snapshot) -> dict[str, int]:
     return {t.name: t.level for t in now.topologies}
-
-
-def horizon_cycles(settings: Settings, history: Sequence[Cycle]) -> int:
-    """How far ahead to forecast: the policy's horizon plus the time that recent changes took to take effect."""
-    took = [
-        c.outcome.order_to_commit_s
-        for c in history
-        if c.outcome is not None and c.outcome.ok and c.outcome.order_to_commit_s is not None
-    ][-LEARNED:]
-    pause_s = max(took, default=0.0)
-    return settings.policy.horizon_cycles + int(pause_s / settings.cycle_s + 0.5)

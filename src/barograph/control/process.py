@@ -36,6 +36,9 @@ log = logging.getLogger("barograph.control.process")  # not __name__, which is _
 
 NODES_S = 60.0  # releasing a node ends its processes in order, which takes a while
 
+WATCH_S = 2.0  # one question for changes; so long after its parent it may still be there
+AGAIN_S = 0.5  # before the driver is asked again, when it did not answer
+
 TRIES = 3
 T = TypeVar("T")
 
@@ -57,7 +60,7 @@ class ControllerConfig:
     policy: str = DEFAULT
     cycle_s: float = default("cycle")
     mode: str = default("mode")
-    enforce: bool = default("enforce")
+    enforce: str = default("enforce")
     options: Mapping[str, object] = field(default_factory=dict)
     guards: Mapping[str, object] = field(default_factory=dict)
     history_mb: float = default("history-size")
@@ -85,7 +88,9 @@ class ControllerConfig:
         policy = with_shares(
             carried_out(with_options(self._packing(named(self.policy)), self.options)), self.shares_pct
         )
-        return Settings(policy, self.cycle_s, Mode(self.mode), self.enforce, guards, quiet, recovery, upkeep=upkeep)
+        return Settings(
+            policy, self.cycle_s, Mode(self.mode), self.enforce != "off", guards, quiet, recovery, upkeep=upkeep
+        )
 
     def _packing(self, policy: Policy) -> Policy:
         """Emptying a node pauses a topology and saves nothing where empty nodes are never released."""
@@ -123,8 +128,14 @@ def keep(
 
 def main(parent: int, config: ControllerConfig) -> int:
     stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    changes = ChangeWatch(RemoteEngine(Path(config.socket)), stop)
 
+    def end(*_: object) -> None:
+        stop.set()
+        changes.interrupt()
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the process that keeps it too, and that one decides
     heartbeat = HeartbeatFile(Path(config.heartbeat))
     heartbeat("starting", 60.0)
     settings = config.settings()
@@ -134,7 +145,6 @@ def main(parent: int, config: ControllerConfig) -> int:
     lengths = None if config.recovery_s is None else RemoteEpochLengths(engine)
     loop = Loop(engine, settings, recorder, lengths, heartbeat, RemoteNodePool(engine))
     loop.recall(folder)
-    changes = ChangeWatch(RemoteEngine(Path(config.socket)), stop)
     changes.came_within(0.0)  # takes the present count, so that a change during the first cycle is noticed
 
     def wait(seconds: float) -> bool:
@@ -144,7 +154,7 @@ def main(parent: int, config: ControllerConfig) -> int:
             left_s = deadline_s - time.monotonic()
             if left_s <= 0:
                 return False
-            if changes.came_within(min(left_s, 0.5)):
+            if changes.came_within(min(left_s, WATCH_S)):
                 between(loop, engine)
                 heartbeat("waiting", max(0.0, deadline_s - time.monotonic()) + WAKE_S)
         return True
@@ -190,12 +200,17 @@ class ChangeWatch:
             self._none = True
             return False
         except (ConnectionError, TimeoutError, RuntimeError) as error:
-            self._warnings.warn("news", f"the driver cannot be asked for changes: {error}; it is asked again")
-            self._stop.wait(seconds)
+            if not self._stop.is_set():
+                self._warnings.warn("news", f"the driver cannot be asked for changes: {error}; it is asked again")
+            self._stop.wait(min(seconds, AGAIN_S))
             return False
         self._warnings.over("news")
         came, self._seen = self._seen not in (-1, seen), seen
         return came
+
+    def interrupt(self) -> None:
+        """End the present question at once. A signal handler may call it."""
+        self._engine.interrupt()
 
     def close(self) -> None:
         self._engine.close()

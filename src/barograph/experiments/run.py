@@ -5,15 +5,12 @@ from contextlib import ExitStack
 
 from pyspark.sql import DataFrame
 
-from barograph.engines.spark.cluster.node_release import released_nodes
-from barograph.engines.spark.conf import in_flight, plugin_settings, workloads_settings
+from barograph.engines.spark.conf import enforcing, in_flight, plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.limits.cluster_limits import limits_of_run
-from barograph.engines.spark.limits.instance_limits import InstanceLimits
-from barograph.engines.spark.session import await_executors, open_session
+from barograph.engines.spark.session import open_session
 from barograph.experiments.report import RunReport
-from barograph.experiments.run_settings import RunSettings, check, checkpoint_folder
+from barograph.experiments.run_settings import RunSettings, check, check_fits, checkpoint_folder
 from barograph.experiments.running.in_progress import RunInProgress
 from barograph.experiments.running.journal import Journal
 from barograph.experiments.running.live_table import LiveLine
@@ -35,29 +32,33 @@ def run(
     say(f"{settings.workload.name}: {settings.workload.meaning}")
     with ExitStack() as ending:
         cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
-        policy = None if settings.steering is None else settings.steering.decider()
-        if shared := shared_workers(policy, cluster.run.settings.executors):
-            say(shared)
         say("starting Spark")
-        bounded = in_flight(settings.in_flight_s)
-        loaded = {**plugin_settings(), **workloads_settings()}
-        spark = open_session("barograph run", loaded, cluster.conf, settings.conf, bounded, log=settings.spark_log(say))
-        ending.callback(spark.stop)
-        await_executors(spark, cluster.executors())
-        limits = None
-        if settings.steering is not None and settings.steering.enforce:
-            limits = InstanceLimits(ending.enter_context(limits_of_run(cluster.run, say)))
-        engine = SparkEngine(
-            spark, cluster.nodes, timeout_s=settings.timeout_s, limits=limits,
-            released=lambda: released_nodes(cluster.run),
+        bounded, elsewhere = in_flight(settings.in_flight_s), cluster.run is None
+        if settings.steering is not None:
+            bounded |= enforcing(settings.steering.enforce)
+        loaded = {**plugin_settings(elsewhere), **workloads_settings(elsewhere)}
+        spark = open_session(
+            "barograph run", loaded, cluster.conf, settings.conf, bounded, log=settings.spark_log(say),
+            properties=settings.properties,
         )  # fmt: skip
+        ending.callback(spark.stop)
+        cluster.await_executors(spark)
+        engine = SparkEngine(spark, cluster.nodes, timeout_s=settings.timeout_s)
+        workers, journal = engine.workers(), Journal(settings.journal)
+        if elsewhere and not journal.earlier.begun:
+            slots = {n.name: n.slots for n in engine.nodes}
+            check_fits(settings, slots, sum(w.seats for w in workers))
+            say(f"{len(workers)} executors on {', '.join(slots)}")
+        policy = None if settings.steering is None else settings.steering.decider()
+        if shared := shared_workers(policy, min(n.slots for n in engine.nodes)):
+            say(shared)
         supervisor = Supervisor(spark, engine=engine)
         ending.callback(supervisor.close)
         serve(supervisor)
-        journal = Journal(settings.journal)
         checkpoint = checkpoint_folder(settings, ending)
         if not journal.earlier.begun:
             scaled = {a.rescale.operator for a in settings.actions if a.rescale is not None}
             repartition = settings.steering is not None or not scaled.isdisjoint(settings.workload.stateful())
-            warm_up(spark, settings.workload, settings.parallelism, say, repartition)
+            beside = checkpoint.parent if elsewhere else None  # where every host sees it
+            warm_up(spark, settings.workload, settings.parallelism, say, repartition, beside)
         return RunInProgress(settings, spark, supervisor, cluster, checkpoint, journal, show, say, tamper).whole()

@@ -1,6 +1,7 @@
 """The settings of a run, what is refused before anything is started, and the checkpoint folder."""
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -15,7 +16,7 @@ from barograph.engines.spark.cluster.settings import ClusterSettings, require_fr
 from barograph.engines.spark.log_folder import SPARK
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
-from barograph.experiments.running.actions import Action, check_actions
+from barograph.experiments.running.actions import Action, Fault, check_actions
 from barograph.experiments.steering.steering import Steering
 from barograph.experiments.steering.worker_sizes import SEATS
 from barograph.model import BadInput, Load, MigrationMode
@@ -25,6 +26,8 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.workload import Workload
 
 LEAST_PLAIN_EPOCH_S = 5.0  # Spark's own bound
+STANDALONE = "spark://"
+MASTER_ANSWERS_S = 10.0
 
 
 def run_cluster() -> ClusterSettings:
@@ -45,7 +48,7 @@ class RunSettings:
     logs: a folder for the logs of Spark and of the controller; None: Spark's go to standard error.
     restart: when the query is restarted after a failure. query: its priority and nodes; None: the defaults.
     recovery: bounds epochs where no policy sets them; None: they are as long as epoch_s says.
-    conf: further settings of the Spark session.
+    conf: further settings of the Spark session. properties: a file of such, for a cluster that is not embedded.
     journal: a file for what must outlive the driver; a driver that finds one continues that run.
     """
 
@@ -72,6 +75,7 @@ class RunSettings:
     query: QueryOptions | None = None
     recovery: Recovery | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    properties: Path | None = None
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
@@ -110,29 +114,62 @@ class RunSettings:
 def check(settings: RunSettings) -> None:
     """Refuse, before anything is started, what cannot work."""
     find_java()
-    if settings.master is None:
-        cluster = settings.cluster
-        require_free_port(cluster.port)
-    else:
-        run = run_of(settings.master)
-        require(
-            run is not None,
-            f"no cluster answers at {settings.master!r} here: 'barograph cluster status' lists those that run",
-        )
-        assert run is not None
-        cluster = run.settings
+    run = None if settings.master is None else run_of(settings.master)
     if settings.plain:
         require(settings.steering is None, "Spark without the plug-in cannot be steered")
         require(not settings.actions, "Spark without the plug-in cannot move, scale, cut or restart: leave --at out")
         require_number("epoch of Spark alone", settings.epoch_s, LEAST_PLAIN_EPOCH_S)
-    topology = settings.workload.topology(settings.parallelism)
-    seats = cluster.nodes * cluster.executors * cluster.seats
-    count = sum(o.parallelism for o in topology.operators)
-    require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
-    slots = dict.fromkeys(cluster.node_names(), cluster.executors)
-    check_actions(settings.actions, topology, slots, seats, settings.seconds)
+    if settings.master is not None and run is None:
+        check_elsewhere(settings, settings.master)
+    else:
+        if settings.master is None:
+            require_free_port(settings.cluster.port)
+        text = "--properties-file is for a cluster that Barograph did not start: leave it out"
+        require(settings.properties is None, text)
+        cluster = settings.cluster if run is None else run.settings
+        slots = dict.fromkeys(cluster.node_names(), cluster.executors)
+        check_fits(settings, slots, cluster.nodes * cluster.executors * cluster.seats)
     if settings.checkpoint is not None and settings.journal is None:
         require_empty_and_writable(settings.checkpoint)
+
+
+def check_elsewhere(settings: RunSettings, master: str) -> None:
+    """Of a cluster that is not embedded, what can be said before an application runs there."""
+    text = f"--master {master!r} is not that of a standalone cluster: write {STANDALONE}HOST:PORT"
+    require(master.startswith(STANDALONE), text)
+    require(
+        any(map(answers, master.removeprefix(STANDALONE).split(","))),
+        f"no cluster answers at {master!r}: 'barograph cluster status' lists those of this machine",
+    )
+    text = f"policy spark needs nodes of a known size, and those of {master} may have any: leave --master out"
+    require(not settings.plain, text)
+    require(
+        settings.checkpoint is not None,
+        f"executors of {master} may be on other machines: name a folder that all of them see with --checkpoint",
+    )
+    faults = [a for a in settings.actions if a.fault not in (None, Fault.KILL_DRIVER)]
+    if faults:
+        raise BadInput(f"--at {faults[0].at_s:g}:{faults[0].text}: processes of {master} cannot be ended from here")
+    if settings.properties is not None:
+        require(settings.properties.is_file(), f"there is no file {settings.properties} for --properties-file")
+
+
+def answers(address: str) -> bool:
+    """Whether a process takes connections at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), MASTER_ANSWERS_S):
+            return True
+    except (OSError, ValueError, OverflowError):
+        return False
+
+
+def check_fits(settings: RunSettings, slots: Mapping[str, int], seats: int) -> None:
+    """slots: workers of each node. seats: of all workers."""
+    topology = settings.workload.topology(settings.parallelism)
+    count = sum(o.parallelism for o in topology.operators)
+    require(count <= seats, f"{count} instances need a seat each and there are {seats} seats")
+    check_actions(settings.actions, topology, slots, seats, settings.seconds)
 
 
 def checkpoint_folder(settings: RunSettings, ending: ExitStack) -> Path:

@@ -15,12 +15,13 @@ from barograph.model.checks import BadInput, require
 from barograph.model.topology import Instance
 
 Column = NDArray[np.float64]
-COLUMNS = ("arrived", "executed", "emitted", "pending", "cpu_s", "busy_s", "idle_s", "blocked_s")
+COLUMNS = ("arrived", "executed", "emitted", "pending", "cpu_s", "busy_s", "idle_s", "blocked_s", "throttled_s")
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceMetrics:
-    """One instance, one cycle. pending: all ever sent to it less all ever executed; for a source its backlog."""
+    """One instance, one cycle. pending: all ever sent to it less all ever executed; for a source its backlog.
+    throttled_s: time for which its CPU limit held it back, which is part of busy_s."""
 
     arrived: float = 0.0
     executed: float = 0.0
@@ -30,6 +31,7 @@ class InstanceMetrics:
     busy_s: float = 0.0
     idle_s: float = 0.0
     blocked_s: float = 0.0
+    throttled_s: float = 0.0
 
     def true_rate(self) -> float | None:
         """Rows a second it could execute if it never waited; None where it did no work."""

@@ -44,7 +44,8 @@ class RefusalCode(StrEnum):
     WORKER_FULL = "worker-full"  # more instances than this worker has seats
     TOO_FEW_SEATS = "too-few-seats"  # more instances than all workers have seats
     NO_PLACE = "no-place"  # a placer found no place for the instance
-    NO_LIMITS = "no-limits"  # the engine was opened without control groups, so it cannot write limits
+    NO_LIMITS = "no-limits"  # an executor does not hold its instances to their limits
+    OTHER_WAY = "other-way"  # an executor holds its instances to their limits, but not by the way that was asked for
     MODE_IMPOSSIBLE = "mode-impossible"  # the engine cannot change this topology in this mode
     RESTART_FAILED = "restart-failed"  # the query could not be restarted for it and goes on as it was
 
@@ -124,7 +125,7 @@ class Outcome:
     """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty; only a refusal
     with the code ``restart-failed`` is about one topology, and the rest of the plan was applied.
 
-    left_out: what the engine can never do, such as limits without control groups; all else was applied.
+    left_out: what the engine cannot do, such as limits where they are switched off; all else was applied.
     done: sentences for people. moves, rescales: how many instances were ordered to another slot, and how many operators
     to another parallelism; a change that was ordered before and still waits for a boundary is not counted again.
     """

@@ -46,6 +46,14 @@ class ReasonCode(StrEnum):
     STATE_STAYS = "state-stays"  # fewer would do, but moving the operator's state costs more
     LOAD_GROWS = "load-grows"  # fewer would do now, but the load is growing
 
+    # What the owner of a topology declares, for every policy.
+    MOST_INSTANCES = "most-instances"  # more are wanted than the operator may have
+    LEAST_INSTANCES = "least-instances"  # fewer are wanted than the operator must have
+    EXCLUDED_FROM_SCALING = "excluded-from-scaling"  # another number is wanted, and the operator is to be left as it is
+    CPU_QUOTA = "cpu-quota"  # shares were cut to what the topology may have at most
+    WORKER_QUOTA = "worker-quota"  # instances were gathered on as many workers as the topology may have
+    WORKER_QUOTA_SHORT = "worker-quota-short"  # as many workers as it may have do not hold all its instances
+
     # Allotters: which topology gets which nodes.
     NODES_BY_LEVEL = "nodes-by-level"  # the topology gets nodes by its priority level
     NO_NODE_LEFT = "no-node-left"  # higher levels and minimums take all nodes
@@ -88,6 +96,7 @@ class ReasonCode(StrEnum):
 
     # Guards: why part of a plan is held back, or an earlier change undone.
     FROZEN = "frozen"  # the controller is frozen
+    FROZEN_PERIOD = "frozen-period"  # it is a time in which nothing is to be changed
     COOLDOWN = "cooldown"  # the topology was changed a moment ago
     ROLLED_BACK = "rolled-back"  # the last change of the topology did not help, so it is undone
     NOT_JUDGED = "not-judged"  # the backlog is unknown, so it cannot be said whether the last change helped

@@ -16,6 +16,7 @@ from barograph.model.checks import (
     require,
     require_name,
     require_number,
+    require_positive,
     require_topology_name,
     require_unique,
     require_whole,
@@ -65,7 +66,7 @@ class Operator:
     """A stage of a topology, or a lane of one.
 
     cpu_pct and memory_mb are what the user declares for one instance (r-storm needs them), None where not declared.
-    fixed_because says why the parallelism cannot change; empty where it can.
+    fixed_because says why the parallelism cannot change; empty where it can. excluded: it is to stay as it is.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Operator:
     memory_mb: float | None = None
     state_mb: float = 0.0
     fixed_because: str = ""
+    excluded: bool = False
 
     def __post_init__(self) -> None:
         require_name("operator.name", self.name)
@@ -115,6 +117,7 @@ class Topology:
     workers: how many workers it asks for (None: as many as the scheduler thinks fit).
     level: priority, 1 is highest. desired_nodes, minimum_nodes: what SPS and DPS share out.
     isolate_nodes: machines of its own under the isolation scheduler, 0 for none.
+    quota_cpu_pct, quota_workers: the most CPU that all its instances together may have, and the most workers.
     """
 
     name: str
@@ -126,6 +129,8 @@ class Topology:
     minimum_nodes: int | None = None
     isolate_nodes: int = 0
     max_heap_mb: float | None = None
+    quota_cpu_pct: float | None = None
+    quota_workers: int | None = None
 
     def __post_init__(self) -> None:
         require_topology_name("topology.name", self.name)
@@ -150,6 +155,10 @@ class Topology:
                     f"{here}: minimum_nodes {self.minimum_nodes} is above desired_nodes {self.desired_nodes}",
                 )
         require_whole(f"{here}: isolate_nodes", self.isolate_nodes)
+        if self.quota_cpu_pct is not None:
+            require_positive(f"{here}: quota_cpu_pct", self.quota_cpu_pct)
+        if self.quota_workers is not None:
+            require_whole(f"{here}: quota_workers", self.quota_workers, 1)
         require(len(self.order) == len(self.operators), f"{here} has a cycle through {self._in_a_cycle()}")
 
     def _in_a_cycle(self) -> str:

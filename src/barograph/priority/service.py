@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,17 +22,17 @@ from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.interfaces import PrioritisedQueries
 from barograph.logs import OnceOnly
 from barograph.model import BadInput
+from barograph.priority.declared_triggers import DeclaredTriggers, TriggerWishes
 from barograph.priority.machine import PriorityLimits, PriorityPhase
 from barograph.priority.manager import PriorityHooks, PriorityManager
 from barograph.priority.store import claim
-from barograph.priority.triggers import RateTrigger
 
 log = logging.getLogger(__name__)
 
-BUSY_S, CALM_S = 0.02, 0.25  # between two turns: while a change is under way, and while none is
+BUSY_S, CALM_S = 0.02, 1.0  # between two turns: while a change is under way, and while none is
+AGAIN_S = 0.25  # after an error
 START_S = 0.06  # and while only instances start: a turn costs CPU that they need
 FORGET_S = 60.0  # a topology that does not run is forgotten after this time
-SAMPLES = 120
 SAMPLE_S = 1.0
 OBSERVER = "rate triggers"
 
@@ -55,8 +55,7 @@ class PriorityService:
             path, self._claim = _claimed(supervisor)
         self.manager = PriorityManager(path, hooks or SparkPriorityHooks(supervisor), limits)
         self._seen_s = dict.fromkeys(self.manager.levels(), clock())
-        self._triggers: dict[str, RateTrigger] = {}
-        self._samples: dict[str, deque[tuple[float, float]]] = {}
+        self._wishes: dict[str, TriggerWishes] = {}
         self._sampled_s = float("-inf")
         self._lock = threading.Lock()
         self.problems: deque[str] = deque(maxlen=20)
@@ -99,10 +98,22 @@ class PriorityService:
         self.manager.trigger(topology, on, level)
         self._wake.set()
 
-    def watch(self, topology: str, trigger: RateTrigger) -> None:
-        """Turn the topology's trigger on and off by the rate at which its rows fall due."""
-        self._triggers[topology] = trigger
-        self._samples[topology] = deque(maxlen=SAMPLES)
+    def watch(self, topology: str, triggers: DeclaredTriggers) -> None:
+        """Turn the topology's trigger on and off by these rules."""
+        self._wishes[topology] = TriggerWishes(triggers)
+
+    def batch_seen(self, topology: str, values: Sequence[float]) -> None:
+        """The values of a batch's rows, from the user's own code."""
+        self._engine.refresh()
+        self._know()
+        wishes = self._wishes.get(topology)
+        if wishes is None:
+            known = f"there are {', '.join(self._wishes)}" if self._wishes else "set the option priority.above"
+            raise BadInput(f"{topology!r} is no query with a trigger: {known}")
+        wish = wishes.values_seen(values, self.manager.state.of(topology).on)
+        if wish is not None:
+            self.manager.trigger(topology, wish, wishes.triggers.level, "its raw events")
+        self._wake.set()
 
     def turn(self) -> float:
         """One turn. Returns after how many seconds the next is due."""
@@ -122,7 +133,7 @@ class PriorityService:
                 # The application may be ending, or a disk be full: it is tried again, and ``problems`` has the error.
                 self.problems.append(str(error))
                 self._warnings.warn("turn", f"a change of priorities could not go on: {error}; it is tried again")
-                wait_s = CALM_S
+                wait_s = AGAIN_S
             self._wake.wait(wait_s)
             self._wake.clear()
 
@@ -141,23 +152,18 @@ class PriorityService:
                 self._engine.set_levels(self.manager.levels())
 
     def _pull_triggers(self) -> None:
-        if not self._triggers:
+        if not any(wishes.triggers.rate is not None for wishes in self._wishes.values()):
             return
         if self._clock() - self._sampled_s < SAMPLE_S:
             return
         self._sampled_s, now = self._clock(), self._engine.observe(OBSERVER)
-        for name, trigger in self._triggers.items():
-            rate = load_rows_s(now, name) if any(t.name == name for t in now.topologies) else None
+        for name, wishes in list(self._wishes.items()):
+            rate = load_rows_s(now, name) if now.runs(name) else None
             if rate is None:
                 continue
-            samples = self._samples[name]
-            if samples and samples[-1][0] >= now.at_s:
-                samples.clear()
-            samples.append((now.at_s, rate))
-            on = self.manager.state.of(name).on
-            wish = trigger.wish(tuple(samples), on)
-            if wish != on:
-                self.manager.trigger(name, wish, by=f"its rate of {rate:.0f} rows/s")
+            wish = wishes.rate_seen(now.at_s, rate, self.manager.state.of(name).on)
+            if wish is not None:
+                self.manager.trigger(name, wish, wishes.triggers.level, f"its rate of {rate:.0f} rows/s")
 
 
 def _claimed(supervisor: Supervisor) -> tuple[Path, IO[bytes]]:

@@ -25,11 +25,15 @@ from barograph.workloads.wordcount import WORKLOAD
 
 PARALLELISM = {"source": 1, "split": 1, "count": 2}
 EPOCH_S = 60.0  # epochs end by cuts only
-UP_S = 90.0
+UP_S = 400.0
 
 
 class CountingDriver:
-    def __init__(self, checkpoint: Path, name: str, log: Path, patience_s: float, hooked: bool) -> None:
+    """commit_s: how long the end of an epoch is waited for."""
+
+    def __init__(
+        self, checkpoint: Path, name: str, log: Path, patience_s: float, hooked: bool, commit_s: float
+    ) -> None:
         more = {"spark.barograph.leasePatienceMs": str(round(patience_s * 1000))}
         if hooked:
             more["spark.sql.streaming.checkpointFileManagerClass"] = "org.apache.spark.barograph.testing.HookedFiles"
@@ -37,7 +41,7 @@ class CountingDriver:
         self.spark = open_session(name, with_testing_jar(), local, more, log=log)
         self.checkpoint = checkpoint
         self.supervisor = Supervisor(self.spark)
-        self.supervisor.engine.commit_timeout_s = 15.0  # a cut whose commit fails is not waited for for long
+        self.supervisor.engine.commit_timeout_s = commit_s
         self.inputs = WORKLOAD.inputs(
             Replay(Load.parse("constant 200").schedule(1.0), lines=LineShape(seed=5)), PARALLELISM
         )
@@ -75,6 +79,17 @@ class CountingDriver:
         outcome = self.supervisor.apply(Plan(cuts=("wordcount",)))
         if not outcome.ok:
             raise RuntimeError(str(outcome.refused))
+
+    def commit(self) -> int:
+        """Cut, and wait until one more epoch is committed. Returns its number."""
+        before = last_committed_epoch(self.checkpoint)
+        self.cut()
+        deadline = time.monotonic() + UP_S
+        while (now := last_committed_epoch(self.checkpoint)) == before or now is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no epoch was committed after {before}")
+            time.sleep(0.05)
+        return now
 
     def rescale(self) -> None:
         """To three instances of the stateful operator if it has two, and back."""
@@ -139,8 +154,9 @@ def say(answer: dict[str, Any]) -> None:
 def main() -> None:
     given = json.loads(sys.argv[1])
     driver = CountingDriver(
-        Path(given["checkpoint"]), given["name"], Path(given["log"]), given["patience_s"], given["hooked"]
-    )
+        Path(given["checkpoint"]), given["name"], Path(given["log"]), given["patience_s"], given["hooked"],
+        given["commit_s"],
+    )  # fmt: skip
     say({"jvm": driver.jvm_pid()})
     for line in sys.stdin:
         name, *arguments = json.loads(line)

@@ -12,7 +12,8 @@ from pathlib import Path
 from barograph.testing.driver_process import DriverProcess
 
 # What is done while operations are counted. A rescale contains a cut, a repartition and a start.
-WORK = ("cut", "rescale", "undo")
+WORK = ("commit", "rescale", "undo")
+COMMIT_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def crash_points(folder: Path, numbers: Sequence[int], work: Sequence[str] = WOR
             began = time.monotonic()
             driver = _started(folder, checkpoint, number)
             back_s = time.monotonic() - began
-            driver.ask("cut")
+            driver.ask("commit")
             verdict = driver.ask("verdict")
             lines = log.read_text().splitlines()
             last = lines[-1].replace(str(folder), "") if died and lines else "the end"
@@ -53,7 +54,7 @@ def crash_points(folder: Path, numbers: Sequence[int], work: Sequence[str] = WOR
 
 
 def _started(folder: Path, checkpoint: Path, number: int) -> DriverProcess:
-    driver = DriverProcess(checkpoint, f"driver-{number}", folder, hooked=True).ready()
+    driver = DriverProcess(checkpoint, f"driver-{number}", folder, hooked=True, commit_s=COMMIT_S).ready()
     driver.ask("start")
     driver.ask("flow", 20)
     return driver

@@ -12,17 +12,26 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(__file__).with_name("counting_driver.py")
-ANSWER_S = 120.0
+ANSWER_S = 600.0
 
 
 class DriverProcess:
-    """With a supervised word count on the checkpoint, once it is ordered to start."""
+    """With a supervised word count on the checkpoint, once it is ordered to start. commit_s: how long a cut waits for
+    its commit."""
 
-    def __init__(self, checkpoint: Path, name: str, logs: Path, patience_s: float = 10.0, hooked: bool = False) -> None:
+    def __init__(
+        self,
+        checkpoint: Path,
+        name: str,
+        logs: Path,
+        patience_s: float = 10.0,
+        hooked: bool = False,
+        commit_s: float = 15.0,
+    ) -> None:
         self.log = logs / f"{name}.log"
         given = {
             "checkpoint": str(checkpoint), "name": name, "log": str(self.log), "patience_s": patience_s,
-            "hooked": hooked,
+            "hooked": hooked, "commit_s": commit_s,
         }  # fmt: skip
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         with self.log.open("ab") as errors:

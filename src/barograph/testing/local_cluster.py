@@ -19,13 +19,10 @@ from barograph.control.process import ControllerConfig, keep
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
-from barograph.engines.spark.cluster.node_release import released_nodes
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.limits.cluster_limits import limits_of_run
-from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import await_executors, open_session, real_time
@@ -43,6 +40,7 @@ from barograph.workloads.workload import Workload, unchanged
 TESTING_JAR = Path(__file__).parents[3] / "build" / "barograph-testing.jar"
 PARALLELISM = dict(WORDCOUNT.default_parallelism)
 LINES = LineShape(seed=5)
+AUTO: str = default("enforce")
 
 
 @dataclass
@@ -248,12 +246,9 @@ class OpenSession:
         settings = self.cluster.settings
         hosts = settings.addresses()
         with ExitStack() as ending:
-            limits = ending.enter_context(limits_of_run(self.cluster.run))
             engine = SparkEngine(
                 self.spark,
                 {hosts[n.name]: n for n in settings.model_nodes()},
-                limits=InstanceLimits(limits),
-                released=lambda: released_nodes(self.cluster.run),
             )
             ending.callback(self._forget_orders, engine)
             supervisor = Supervisor(self.spark, engine=engine)
@@ -266,6 +261,8 @@ class OpenSession:
         bridge.order({name: ({}, ()) for name in engine.known}, ())
         bridge.rest(())
         bridge.pace({})
+        bridge.share({})
+        bridge.enforce(AUTO)
 
 
 @contextmanager

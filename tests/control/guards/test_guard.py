@@ -98,7 +98,7 @@ def test_without_a_past_the_plan_is_left_as_it_is() -> None:
 
 
 def test_frozen_nothing_changes_at_all() -> None:
-    found = guard(Guards(frozen=True), (), (), cycle(world(), MOVE)).plan
+    found = guard(Guards(), (), (), cycle(world(), MOVE), Guards(frozen=True).frozen_at(0.0)).plan
     assert found.version == 7
     assert not found.placement.slots and not found.cuts and not found.limits_pct
     (why,) = found.reasons

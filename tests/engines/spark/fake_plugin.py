@@ -14,7 +14,7 @@ from barograph.engines.spark import observer
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.running_totals import METERS
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.limits.instance_limits import InstanceLimits
+from barograph.model import Instance
 
 LONG_AGO_MS = 1000
 
@@ -41,21 +41,28 @@ class FakePlugin:
     """Takes the place of ``Bridge``. Epochs end at once when they are cut.
 
     hosts: of the executors, which have ``seats`` seats each. ordered: the orders, latest last. meters: running totals
-    of all instances, where they are not 0."""
+    of all instances, where they are not 0. enforces: the way in which executors hold limits, and what they say against
+    it. shares: those that were ordered, latest last."""
 
     topologies: dict[str, FakeTopology] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=lambda: {"0": "host-0", "1": "host-1"})
     seats: int = 8
     ordered: list[dict[str, Any]] = field(default_factory=list)
     released: list[str] = field(default_factory=list)
+    wanted: list[int | None] = field(default_factory=list)
     holds: set[str] = field(default_factory=set)
     fail_await_held: bool = False
     meters: dict[str, list[int]] = field(default_factory=dict)
+    pods: bool = False
+    looks: int = 0
+    enforces: tuple[str, str] = ("cooperative", "")
+    shares: list[dict[Instance, tuple[float, float]]] = field(default_factory=list)
 
     def warm(self, *_: object) -> bool:
         return True
 
     def observe(self, cursor: int, meters: bool) -> Message:  # noqa: ARG002  # everything is sent each time
+        self.looks += 1
         each = [(at, t, o) for at, t in enumerate(self.topologies.values()) for o in t.operators]
         seats = [(at, o.name, i, e) for at, t, o in each for i, e in enumerate(o.executors)]
         count, names = len(seats), list(self.topologies)
@@ -64,7 +71,10 @@ class FakePlugin:
             {
                 "executor_id": list(self.hosts), "executor_host": list(self.hosts.values()),
                 "executor_seats": [self.seats] * len(self.hosts),
-                "executor_cores": [self.seats] * len(self.hosts),
+                "executor_cores": [self.seats] * len(self.hosts), "executor_group": [""] * len(self.hosts),
+                "executor_group_cores": [0] * len(self.hosts), "executor_allowed_cores": [0] * len(self.hosts),
+                "executor_enforces": [self.enforces[0]] * len(self.hosts),
+                "executor_enforces_because": [self.enforces[1]] * len(self.hosts),
                 "executor_cpu_ns": [0] * len(self.hosts), "executor_resident_bytes": [0] * len(self.hosts),
                 "executor_age_ms": [0] * len(self.hosts),
                 "topology": range(len(names)), "present": [1] * len(names), "read": [0] * count,
@@ -112,20 +122,29 @@ class FakePlugin:
     def release_hold(self, topology: str) -> None:
         self.holds.discard(topology)
 
-    def release(self, executors: Iterable[str]) -> bool:
+    def release(self, executors: Iterable[str], left: int | None) -> bool:
         self.released += executors
+        self.wanted.append(left)
         return True
+
+    def want(self, count: int | None) -> None:
+        self.wanted.append(count)
+
+    def leaving(self) -> tuple[str, ...]:
+        return ()
 
     def rest(self, topologies: Iterable[str]) -> None: ...
 
     def pace(self, lengths_ms: Mapping[str, int]) -> None: ...
 
+    def share(self, shares: Mapping[Instance, tuple[float, float]]) -> None:
+        self.shares.append(dict(shares))
+
 
 def engine_on(
     plugin: FakePlugin,
     monkeypatch: pytest.MonkeyPatch,
-    limits: InstanceLimits | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> SparkEngine:
     monkeypatch.setattr(observer, "Bridge", lambda _spark: plugin)
-    return SparkEngine(cast(SparkSession, None), {}, now, limits=limits)
+    return SparkEngine(cast(SparkSession, None), {}, now)

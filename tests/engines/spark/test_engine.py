@@ -1,10 +1,13 @@
 """The engine on a plug-in without Spark: nodes that are let go, and plans that are dropped in part or fail."""
 
+from collections.abc import Collection
+
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
+from barograph.engines.spark.engine import FRESH_S
 from barograph.engines.spark.orders.node_returns import COLD_S
-from barograph.model import Instance, Placement, Plan, RefusalCode, Rescale, Slot
+from barograph.model import Instance, MigrationMode, Placement, Plan, RefusalCode, Rescale, Slot
 
 
 class FakeQuery:
@@ -39,28 +42,72 @@ def test_no_node_is_let_go_while_a_supervised_query_is_being_restarted(monkeypat
     plugin = FakePlugin({"counting": counting("0", "1")})
     engine = engine_on(plugin, monkeypatch)
     engine.set_restartable("counting", FakeQuery())
-    assert engine.let_go("host-1") == "counting/split/1 has its seat there"
+    ended: list[str] = []
+
+    def end(ids: Collection[str]) -> str:
+        ended.extend(ids)
+        return "" if ids == ["1"] else "other executors"
+
+    assert engine.let_go("host-1", end) == "counting/split/1 has its seat there"
     del plugin.topologies["counting"]
-    assert engine.let_go("host-1") == "counting is being started again"
-    assert plugin.released == []
+    assert engine.let_go("host-1", end) == "counting is being started again"
+    assert ended == []
     engine.set_restartable("counting", None)
-    assert engine.let_go("host-1") == ""
-    assert plugin.released == ["1"]
+    assert engine.let_go("host-1", end) == ""
+    assert ended == ["1"]
 
 
 SPLIT_0, SPLIT_1 = Instance("counting", "split", 0), Instance("counting", "split", 1)
 
 
-def test_limits_without_control_groups_are_left_out_and_the_rest_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``barograph.start`` has no control groups, and ``adaptive`` orders limits in every plan."""
-    plugin = FakePlugin({"counting": counting("0", "0")})
+def test_limits_that_are_switched_off_are_left_out_once_and_the_rest_is_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0")}, enforces=("off", "enforce is off"))
     engine = engine_on(plugin, monkeypatch)
     outcome = engine.apply(Plan(Placement({SPLIT_1: Slot("host-1", 0)}), limits_pct={SPLIT_0: 50.0}))
     assert outcome.ok
-    assert [r.code for r in outcome.left_out] == [RefusalCode.NO_LIMITS]
+    assert [(r.code, r.reason) for r in outcome.left_out] == [(RefusalCode.NO_LIMITS, "enforce is off")]
+    assert engine.apply(Plan(limits_pct={SPLIT_0: 40.0})).left_out == ()
+    assert not engine.shares.limits_pct
     assert outcome.moves == 1
     assert plugin.ordered[-1]["cut"] == ["counting"]
     assert ("split", 1, "1") in plugin.ordered[-1]["topologies"]["counting"][1]
+
+
+def test_limits_and_shares_go_to_executors_whenever_one_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0")})
+    engine = engine_on(plugin, monkeypatch)
+    first = engine.apply(Plan(limits_pct={SPLIT_0: 50.0, SPLIT_1: 20.0}, shares_pct={SPLIT_0: 30.0}))
+    assert first.done == (f"limit of {SPLIT_0} is 50 %", f"limit of {SPLIT_1} is 20 %")
+    assert plugin.shares == [{SPLIT_0: (50.0, 30.0), SPLIT_1: (20.0, 0.0)}]
+    assert engine.apply(Plan(limits_pct={SPLIT_0: 50.0})).done == ()
+    assert len(plugin.shares) == 1, "nothing has changed"
+    engine.apply(Plan(shares_pct={SPLIT_1: 5.0}))
+    assert plugin.shares[-1] == {SPLIT_0: (50.0, 30.0), SPLIT_1: (20.0, 5.0)}
+
+
+def test_what_executors_say_against_their_way_is_said_once_until_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0")}, enforces=("cooperative", "/x: Invalid argument; in 1 s"))
+    engine = engine_on(plugin, monkeypatch)
+
+    def said(limit_pct: float) -> list[tuple[str, RefusalCode, str]]:
+        outcome = engine.apply(Plan(limits_pct={SPLIT_0: limit_pct}))
+        assert outcome.ok and len(outcome.done) == 1, "limits are held all the same"
+        return [(r.what, r.code, r.reason) for r in outcome.left_out]
+
+    assert said(10.0) == [
+        (f"control groups of executor {e} on host-{e}", RefusalCode.OTHER_WAY,
+         "/x: Invalid argument; in 1 s; limits: cooperative")
+        for e in ("0", "1")
+    ]  # fmt: skip
+    assert said(11.0) == []
+    plugin.enforces = ("cooperative", "/x: Invalid argument; in 2 s")
+    engine.refresh()  # a plan of mere limits looks only if nothing else has looked lately
+    assert len(said(12.0)) == 2
+    plugin.enforces = ("cgroup", "")
+    engine.refresh()
+    assert said(13.0) == []
 
 
 def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_changed(
@@ -119,3 +166,19 @@ def test_looking_orders_nothing_and_upkeep_sends_orders_that_can_be_followed_aga
     assert ("split", 1, "2") in order["topologies"]["counting"][1]
     engine.keep_up()
     assert len(plugin.ordered) == 1
+
+
+def test_a_plan_that_ends_no_epoch_does_not_look_again_so_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A controller sends a plan in every cycle, right after it has looked; most of them move nothing."""
+    now_s = [100.0]
+    plugin = FakePlugin({"counting": counting("0", "0")})
+    engine = engine_on(plugin, monkeypatch, now=lambda: now_s[0])
+    version, looked = engine.observe().version, plugin.looks
+    still = Plan(mode=MigrationMode.WARM_CUT, version=version)
+    assert engine.apply(still).ok
+    assert plugin.looks == looked
+    now_s[0] += FRESH_S
+    assert engine.apply(still).ok
+    assert plugin.looks == looked + 1
+    assert engine.apply(Plan(Placement({SPLIT_1: Slot("host-1", 0)}), mode=MigrationMode.WARM_CUT)).ok
+    assert plugin.looks > looked + 1

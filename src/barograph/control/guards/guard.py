@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from barograph.config import default
 from barograph.control.guards.acts import HOUR_S, Act, changed, moves_of
+from barograph.control.guards.frozen_periods import frozen_period, parse_periods
 from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
 from barograph.control.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
 from barograph.engines.epoch_length import load_rows_s
@@ -28,7 +29,7 @@ class Guards:
     probation_s: how long after a change it is judged, and undone if it did not help. penance_s: for how long the
     topology is then left as it is, unless its load changes.
     stale_s: a topology is left as it is while figures of it are older than this (``stale``); None: never.
-    frozen: nothing is changed at all.
+    frozen: nothing is changed at all. frozen_in: periods of the week in which nothing is (``frozen_periods``).
     """
 
     cooldown_s: float = default("guards.cooldown")
@@ -41,6 +42,7 @@ class Guards:
     penance_s: float = default("guards.penance")
     stale_s: float | None = default("guards.stale")
     frozen: bool = default("guards.frozen")
+    frozen_in: str | None = default("guards.frozen-in")
 
     def __post_init__(self) -> None:
         for name in ("cooldown_s", "return_s", "probation_s", "penance_s"):
@@ -51,17 +53,29 @@ class Guards:
         require_whole("guards: settle_cycles", self.settle_cycles, 1)
         if self.stale_s is not None:
             require_positive("guards: stale_s", self.stale_s)
+        parse_periods(self.frozen_in or "")
+
+    def frozen_at(self, wall_s: float) -> Reason | None:
+        """Why nothing is changed at this moment, in seconds since 1970; None if something may be."""
+        if self.frozen:
+            return Reason("everything", ReasonCode.FROZEN, "frozen: nothing changes until it is thawed")
+        period = frozen_period(parse_periods(self.frozen_in or ""), wall_s)
+        if not period:
+            return None
+        return Reason("everything", ReasonCode.FROZEN_PERIOD, f"frozen: nothing changes in the period {period}")
 
 
-def guard(guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle) -> Cycle:
+def guard(
+    guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle, frozen: Reason | None = None
+) -> Cycle:
     """The cycle, its plan reduced to what may be done now.
 
-    acts: of the last hour (``remember``). history: cycles, oldest first.
+    acts: of the last hour (``remember``). history: cycles, oldest first. frozen: why nothing may be changed now
+    (``Guards.frozen_at``).
     """
     now, plan = cycle.snapshot, cycle.plan
-    if guards.frozen:
-        why = "frozen: nothing changes until it is thawed"
-        frozen = Reason("everything", ReasonCode.FROZEN, why, _size(plan, now))
+    if frozen is not None:
+        frozen = replace(frozen, numbers=_size(plan, now))
         return replace(cycle, plan=Plan(mode=plan.mode, version=plan.version, reasons=(*plan.reasons, frozen)))
     acts = [a for a in acts if now.at_s - HOUR_S < a.at_s < now.at_s]
     plan, undone, notes = _with_rollbacks(guards, acts, history, cycle)

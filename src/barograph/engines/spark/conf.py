@@ -30,11 +30,13 @@ def class_path(*jars: Path) -> dict[str, str]:
     return {"spark.driver.extraClassPath": path, "spark.executor.extraClassPath": path}
 
 
-def workloads_settings() -> dict[str, str]:
-    """The jars that a workload needs, for the class path; the settings that load the plug-in are not among these."""
+def workloads_settings(ship: bool = False) -> dict[str, str]:
+    """The jars that a workload needs, shipped or for the class path; the settings that load the plug-in are not among
+    these."""
     if not WORKLOADS_JAR.exists():
         raise BadInput("the workloads are not built: run make, or install the barograph wheel, which carries them")
-    return class_path(plugin_jar(), WORKLOADS_JAR)
+    jars = (plugin_jar(), WORKLOADS_JAR)
+    return shipped(*jars) if ship else class_path(*jars)
 
 
 def real_time_settings() -> dict[str, str]:
@@ -58,11 +60,20 @@ def plain_settings() -> dict[str, str]:
     }
 
 
-def plugin_settings() -> dict[str, str]:
-    """The hooks of the plug-in, and the settings that Barograph recommends."""
+def shipped(*jars: Path) -> dict[str, str]:
+    """The driver sends these jars to its executors, wherever they run."""
+    return {"spark.jars": ",".join(map(str, jars))}
+
+
+def plugin_settings(ship: bool = False) -> dict[str, str]:
+    """The hooks of the plug-in, and the settings that Barograph recommends.
+
+    ship: executors get the jar from the driver. Without it they find it under the same path as the driver, as those of
+    an embedded cluster do.
+    """
     return {
         **real_time_settings(),
-        **class_path(plugin_jar()),
+        **(shipped(plugin_jar()) if ship else class_path(plugin_jar())),
         "spark.sql.extensions": "org.apache.spark.barograph.BarographExtensions",
         "spark.plugins": "org.apache.spark.barograph.BarographPlugin",
         "spark.shuffle.manager.incremental": "org.apache.spark.barograph.MeteredShuffleManager",
@@ -77,6 +88,8 @@ def plugin_settings() -> dict[str, str]:
         # One driver at a time writes to a checkpoint; see docs/operating/lease.md.
         "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.barograph.FencedCheckpointFiles",
         "spark.barograph.leasePatienceMs": str(round(default("lease.patience") * 1000)),
+        # An executor that is told to end runs on until its instances are elsewhere; see docs/operating/nodes.md.
+        "spark.decommission.enabled": "true",
         # An ordered seat is normally free at once; this is for a seat that a batch task holds for a moment.
         "spark.locality.wait": "3s",
         **tuned_settings(),
@@ -98,6 +111,11 @@ def tuned_settings() -> dict[str, str]:
 def in_flight(seconds: float) -> dict[str, str]:
     """The maximum queueing time in front of an instance; 0: no bound in time."""
     return {"spark.barograph.inFlightMs": str(round(seconds * 1000))}
+
+
+def enforcing(way: str) -> dict[str, str]:
+    """How executors hold instances to their CPU limits: auto, cgroup, cooperative or off."""
+    return {"spark.barograph.enforce": way}
 
 
 def merged(*parts: Mapping[str, str]) -> dict[str, str]:

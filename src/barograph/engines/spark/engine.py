@@ -1,7 +1,7 @@
 """The engine port on Spark: a Snapshot from what the plug-in reports (``Observer``), a Plan as orders to the plug-in.
 
 It decides nothing. A plan is checked against the cluster as it is now and refused as a whole if any part is impossible;
-what this engine can never do, such as limits without control groups, is left out.
+what it cannot do, such as limits where executors do not enforce them, is left out.
 """
 
 import time
@@ -11,7 +11,6 @@ from types import MappingProxyType
 from pyspark.sql import SparkSession
 
 from barograph.engines.check import refusals
-from barograph.engines.spark.limits.instance_limits import InstanceLimits
 from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
 from barograph.engines.spark.orders.placement_orders import PlacementOrders
@@ -23,13 +22,14 @@ from barograph.engines.spark.orders.plan_orders import (
     planned_restarts,
 )
 from barograph.engines.spark.orders.planned_restarts import Restartable, restart_each, restart_together
+from barograph.engines.spark.orders.share_orders import ShareOrders, no_limits_because, shortfalls
 from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, unsupported
-from barograph.engines.spark.query_control import QueryControl
-from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Slot, Snapshot, Topology
+from barograph.engines.spark.query_control import WARM_S, QueryControl
+from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Refusal, Slot, Snapshot, Topology
 
-WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
-FRESH_S = 1.5  # what was seen so recently is good enough for upkeep: a look costs CPU of the driver
+# What was seen so recently is good enough for upkeep, and for a plan of mere limits: a look costs CPU of the driver.
+FRESH_S = 1.5
 LEAD_S = 2.0  # the longest the other topologies wait for those that are cut first
 _CUTS = (MigrationMode.CUT, MigrationMode.WARM_CUT)
 
@@ -43,27 +43,24 @@ class SparkEngine(QueryControl):
         nodes: Mapping[str, Node],
         now: Callable[[], float] = time.monotonic,
         timeout_s: float = MESSAGE_TIMEOUT_S,
-        limits: InstanceLimits | None = None,
-        released: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        super().__init__(spark, nodes, now, timeout_s, released)
-        self.limits = limits
+        super().__init__(spark, nodes, now, timeout_s)
         self._orders = PlacementOrders(self._bridge, self._telemetry, self._executors, self._left_seats, now)
         self._restartable: dict[str, Restartable] = {}
         self._replacing = False  # workers are being replaced: no instance gets a seat before they are back
         self.gates, self.pace = SourceGates(self._bridge.rest), EpochPace(self._bridge.pace)
+        self.shares = ShareOrders(self._bridge.share)
         self.holds_version = 0  # of the snapshot from which the latest plan in effect was made
         self.heeds_triggers = True  # as the last plan that sets it says
 
     def keep_up(self) -> None:
-        """Do what falls due between plans: each epoch has new threads, which get the limits of their instances; and
-        orders that can be followed again, since an executor was replaced, are sent again. The supervisor calls it."""
+        """Do what falls due between plans: orders that can be followed again, since an executor was replaced, are sent
+        again. The supervisor calls it."""
         with self._lock:
             if self._now() - self._looked_s >= FRESH_S:
                 self.refresh()
-            if self.limits is not None:
-                self.limits.hold(self._threads_seen)
             if not self._replacing:
+                self._orders.returns.forget(self.leaving())  # they will end, and that is no death
                 self._orders.restore()
 
     def held_back(self) -> dict[str, tuple[int, float]]:
@@ -80,6 +77,11 @@ class SparkEngine(QueryControl):
         with self._lock:
             return self._orders.fit(topology, seats)
 
+    def begin_smaller(self, topology: str, wanted: Mapping[str, int], given: Mapping[str, int]) -> None:
+        """Its next run has so many instances of operators that can be scaled, until there are seats for ``wanted``."""
+        with self._lock:
+            self._orders.begin_smaller(topology, wanted, given)
+
     def place_first(
         self, topology: Topology, placement: Placement, parallelism: Mapping[str, int] = MappingProxyType({})
     ) -> None:
@@ -95,36 +97,22 @@ class SparkEngine(QueryControl):
             return self._orders.placement(topology), self._orders.counts(topology)
 
     def apply(self, plan: Plan) -> Outcome:
-        ending = {*plan.cuts, *(i.topology for i in plan.placement), *(r.topology for r in plan.rescales)}
-        if self.limits is None or not ending or plan.mode is MigrationMode.BOUNDARY:
-            return self._apply(plan)
-        try:
-            self._lift(self.limits, ending)
-            return self._apply(plan)
-        finally:
-            self._lift(self.limits, ())
-
-    def _lift(self, limits: InstanceLimits, topologies: Iterable[str]) -> None:
-        """Instances are not limited while an epoch ends and the next begins; see ``InstanceLimits.lift``."""
-        with self._lock:
-            limits.lift(topologies)
-            limits.hold(self._threads_seen)
-
-    def _apply(self, plan: Plan) -> Outcome:
-        if plan.mode is MigrationMode.WARM_CUT:
+        ends_epochs = bool(plan.placement or plan.rescales or plan.cuts)
+        if plan.mode is MigrationMode.WARM_CUT and ends_epochs:
             ordered_at = self._now()
             if self._warm(plan):
                 time.sleep(max(0.0, plan.delay_s - (self._now() - ordered_at)))
         with self._lock:
-            self.refresh()
+            if ends_epochs or self._now() - self._looked_s >= FRESH_S:
+                self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             unsupervised = self._telemetry.topologies.keys() - self._restartable.keys()
             refused = (*unsupported(plan, unsupervised), *refusals(plan, now))
             if refused:
                 return Outcome(refused=refused)
-            plan, left_out = enforceable(plan, self._no_limits_because())
+            plan, left_out = self._enforceable(plan)
             changed = change_orders(self._orders, plan, now)
-            orders, done = changed.topologies, self._limit(plan)
+            orders, done = changed.topologies, self.shares.order(plan)
             if plan.heeds_triggers is not None:
                 self.heeds_triggers = plan.heeds_triggers
             resting = self.gates.resting
@@ -230,21 +218,16 @@ class SparkEngine(QueryControl):
             self.holds_version = max(self.holds_version, plan.version or 0)
             return self.gates.rest(rests)
 
-    def _no_limits_because(self) -> str:
-        return (
-            "this engine was opened without control groups for limits" if self.limits is None else self.limits.problem
-        )
+    def _enforceable(self, plan: Plan) -> tuple[Plan, tuple[Refusal, ...]]:
+        """The plan without what no executor enforces, and what executors have newly said against enforcing it."""
+        limited = bool(plan.limits_pct)
+        plan, left_out = enforceable(plan, no_limits_because(self._telemetry.executors))
+        found = [*left_out, *([] if left_out else shortfalls(self._telemetry.executors, self.where))]
+        return plan, self.shares.news(found) if limited else ()
 
-    def _limit(self, plan: Plan) -> list[str]:
-        """Limits change at once, without a cut; threads of the next epoch get them when they are reported."""
-        if self.limits is None:
-            return []
-        new = {i: s for i, s in plan.limits_pct.items() if self.limits.ordered_pct.get(i) != s}
-        if not new:
-            return []
-        self.limits.order(new)
-        self.limits.hold(self._threads_seen)
-        return [f"limit of {i} is {s:g} %" for i, s in new.items()]
+    def enforce(self, way: str) -> None:
+        """Hold instances to their limits in this way from now on: auto, cgroup, cooperative or off."""
+        self._bridge.enforce(way)
 
     def _executors(self) -> dict[Slot, str]:
         return {slot: executor for executor, slot in self._slots.items()}
@@ -273,10 +256,9 @@ class SparkEngine(QueryControl):
                 self._restartable[topology] = query
             self._telemetry.restartable = self._restartable.keys()
 
-    def let_go(self, node: str) -> str:
-        """End a node's executors if no instance runs, or is ordered to run, on them. Returns "" if so, else why not.
-
-        Spark ends no executor that runs a task. Call ``want_executors`` afterwards."""
+    def let_go(self, node: str, end: Callable[[Collection[str]], str]) -> str:
+        """Let ``end`` end a node's executors if no instance runs, or is ordered to run, on them. It gets their ids, and
+        returns "" or why not; so does this. No plan can change anything meanwhile."""
         with self._lock:
             self.refresh()
             # A supervised query that is being restarted has no seats now, and gets some in a moment.
@@ -288,9 +270,4 @@ class SparkEngine(QueryControl):
                 sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
                 if sitting:
                     return f"{sitting} has its seat there"
-            mine = [executor for executor, slot in self._slots.items() if slot.node == node]
-            return "" if not mine or self._bridge.release(mine) else "a task runs there"
-
-    def want_executors(self) -> None:
-        """Request an executor wherever there is room for one, as at the start."""
-        self._bridge.want_all()
+            return end([executor for executor, slot in self._slots.items() if slot.node == node])

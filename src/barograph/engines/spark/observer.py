@@ -3,6 +3,7 @@
 The plug-in counts and this reads: observers have a baseline each, take nothing from each other, and change nothing.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -16,17 +17,23 @@ from barograph.engines.spark.bridge.baselines import Baselines
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd
+from barograph.engines.spark.bridge.reports import Executor, LastReport
 from barograph.engines.spark.bridge.running_totals import NO_CYCLE_METRICS, CycleMetrics, RunningTotals, cycle_metrics
+from barograph.engines.spark.executors.port import Executors
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.watched_telemetry import WatchedTelemetry
 from barograph.engines.spark.worker_slots import WorkerSlots
+from barograph.logs import OnceOnly
 from barograph.model import Instance, Node, Placement, Slot, Snapshot, Topology, Worker
+
+log = logging.getLogger(__name__)
 
 # Complete time above which a row is late; Storm's default message timeout.
 MESSAGE_TIMEOUT_S: float = default("timeout")
 PULSE_TIMEOUT_S = 2.0  # for busy executors; a dead one is known at once by its closed connection
 _NO_OPTIONS = QueryOptions()
 RATE_S, OLDEST_RATE_S = 2.0, 60.0  # rates for people are over at least and at most about this time
+MORE = "more"  # nodes that would come with further executors are more-4, more-5, ...
 MEASURED_S = 1.0  # how long a rate is measured if no observer has looked recently
 
 
@@ -48,25 +55,20 @@ class Observer(WatchedTelemetry):
         nodes: Mapping[str, Node],
         now: Callable[[], float] = time.monotonic,
         timeout_s: float = MESSAGE_TIMEOUT_S,
-        released: Callable[[], Collection[str]] = tuple,
     ) -> None:
-        """released: names of released nodes."""
         super().__init__()
         self._bridge = Bridge(spark)
-        self._now = now
-        self._timeout_s = timeout_s
-        self._born = now()
-        self._worker_slots = WorkerSlots(nodes)
+        self._now, self._timeout_s, self._born = now, timeout_s, now()
+        self._worker_slots = WorkerSlots(nodes, self._bridge.pods)
         self._world = _World((), (), Placement())
-        self._version = 0
-        self._released = released
+        self._version, self._levels_version = 0, 0
         self.application = ""  # of every snapshot; set by the supervisor
+        self.executors: Executors | None = None  # from which more can come; set by the supervisor
         self._options: dict[str, QueryOptions] = {}
+        self._warnings = OnceOnly(log)
         self._levels: dict[str, int] = {}
-        self._levels_version = 0
         self._taken_in = -1  # the version of the telemetry that ``_world`` was made of
-        self._threads_seen: dict[Instance, tuple[str, int]] = {}
-        self._looked_s = self._born
+        self._looked_s = float("-inf")
         self._telemetry.take(message := self._bridge.observe(0, True))
         self._telemetry.begin_here()
         self._baselines = Baselines(self._telemetry.totals(message, 0.0))
@@ -124,7 +126,12 @@ class Observer(WatchedTelemetry):
 
     def _with_options(self, topology: Topology) -> Topology:
         """With its options and, if its priority was changed since, its present level."""
-        found = self.options_of(topology.name).of(topology)
+        options = self.options_of(topology.name)
+        found = options.of(topology)
+        if unknown := options.operators().unknown(topology):
+            names = ", ".join(operator.name for operator in topology.operators)
+            what = f"options query.* name {', '.join(unknown)}, and {topology.name} has no such operator"
+            self._warnings.warn(topology.name, f"{what}: name one of {names}")
         return replace(found, level=self._levels.get(topology.name, found.level))
 
     def set_levels(self, levels: Mapping[str, int]) -> int:
@@ -169,19 +176,7 @@ class Observer(WatchedTelemetry):
             if world != self._world:
                 self._world = world
                 self._version += 1
-            self._threads_seen = self._threads()
         return message
-
-    def _threads(self) -> dict[Instance, tuple[str, int]]:
-        """Instance -> its node and its thread, of the present epochs."""
-        found: dict[Instance, tuple[str, int]] = {}
-        for name in self._telemetry.topologies:
-            epoch = self._telemetry.present(name)
-            for instance, life in ({} if epoch is None else epoch.lives).items():
-                slot = self._slots.get(life.executor)
-                if slot is not None and life.ended_ms == 0:
-                    found[instance] = (slot.node, life.tid)
-        return found
 
     def _placement(self) -> Placement:
         """Where instances run in the present epochs."""
@@ -206,11 +201,11 @@ class Observer(WatchedTelemetry):
         return self._snapshot(now.at_s, max(now.at_s - before.at_s, 1e-3), cycle)
 
     def _snapshot(self, at_s: float, cycle_s: float, cycle: CycleMetrics = NO_CYCLE_METRICS) -> Snapshot:
-        there, released = {w.slot.node for w in self._world.workers}, set(self._released())
+        there = {w.slot.node for w in self._world.workers}
         return Snapshot(
             at_s, cycle_s, tuple(n for n in self.nodes if n.name in there), self._world.topologies,
             self._world.workers, self._world.placement, cycle.metrics, cycle.traffic, cycle.nodes, cycle.topologies,
-            version=self._version, asleep=tuple(n for n in self.nodes if n.name in released - there),
+            version=self._version, asleep=self._asleep(there),
             application=self.application,
         )  # fmt: skip
 
@@ -219,10 +214,43 @@ class Observer(WatchedTelemetry):
         """Every known node, including dead and released ones."""
         return self._worker_slots.nodes
 
+    def asleep(self) -> tuple[Node, ...]:
+        """Nodes that can be fetched: released ones, and those that would come with further executors."""
+        with self._lock:
+            return self._asleep({w.slot.node for w in self._world.workers})
+
+    def _asleep(self, there: Collection[str]) -> tuple[Node, ...]:
+        if self.executors is None:
+            return ()
+        released = self.executors.released()
+        found = [n for n in self.nodes if n.name in released and n.name not in there]
+        smallest = min(self._telemetry.executors, key=lambda e: e.cores, default=None)
+        if smallest is not None:
+            first = 1 + (self.executors.target or 0)  # where they will be is not known yet
+            found += [smallest.as_node(f"{MORE}-{first + k}") for k in range(self.executors.more(there))]
+        return tuple(found)
+
     @property
     def _slots(self) -> dict[str, Slot]:
         """Executor -> its slot."""
         return self._worker_slots.of
+
+    @property
+    def live_executors(self) -> tuple[Executor, ...]:
+        """Live executors, as of the last look."""
+        return self._telemetry.executors
+
+    def node_of(self, executor: str) -> str:
+        """The node of a live executor; empty if there is none such."""
+        slot = self._slots.get(executor)
+        return "" if slot is None else slot.node
+
+    def held_since_ms(self) -> dict[Instance, int]:
+        """Since when each instance that is held to a limit goes by the present one, in milliseconds since 1970."""
+        with self._lock:
+            totals = self._telemetry.totals(self._look(meters=True), self._now() - self._born)
+        instances = [i for layout in totals.layouts for i in layout.instances]
+        return {i: int(ms) for i, ms in zip(instances, totals.columns["held_ms"], strict=True) if ms}
 
     def workers(self) -> tuple[Worker, ...]:
         """The workers that are alive now."""
@@ -238,9 +266,9 @@ class Observer(WatchedTelemetry):
         """Executors that answer, and executors that the driver still counts but that do not answer."""
         return self._bridge.pulse(PULSE_TIMEOUT_S)
 
-    def ages_s(self) -> dict[str, float]:
-        """Live executors that have reported, and how long ago each last did."""
-        return self._bridge.ages_s()
+    def last_reports(self) -> dict[str, LastReport]:
+        """Of live executors that have reported."""
+        return self._bridge.last_reports()
 
     def end_silent(self, executor: str, why: str) -> bool:
         """End an executor that does not answer; the cluster starts another in its place. False if there is none."""
@@ -255,6 +283,12 @@ class Observer(WatchedTelemetry):
         with self._lock:
             self.refresh()
             return self._left_seats(topology)
+
+    def planned(self, topology: str) -> Topology | None:
+        """As the planner last saw it, also if its run ended at once; None before it was planned."""
+        with self._lock:
+            self.refresh()
+            return self._telemetry.planned(topology)
 
     @property
     def seats(self) -> int:

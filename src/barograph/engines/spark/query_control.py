@@ -9,6 +9,7 @@ from barograph.engines.spark.observer import Observer
 
 # An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
+WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
 HOLD_S = 60.0  # the longest a topology is held between two epochs
 
 
@@ -26,9 +27,39 @@ class QueryControl(Observer):
         """Whether more executors may come."""
         return not self._bridge.is_local()
 
-    def unreachable(self) -> dict[str, list[str]]:
-        """Live executors, and the live executors that each does not reach."""
-        return self._bridge.unreachable()
+    def stillborn(self) -> str:
+        """Why executors end as they start; empty if they do not."""
+        return self._bridge.stillborn()
+
+    def end_idle(self, ids: Collection[str], left: int | None) -> bool:
+        """End these executors, unless one of them runs a task. left: how many are wanted from now on; None: the
+        others that live now."""
+        return self._bridge.release(ids, left)
+
+    def want_executors(self, count: int | None) -> None:
+        """None: one wherever there is room, as a standalone cluster gives at the start."""
+        self._bridge.want(count)
+
+    def leaving(self) -> tuple[str, ...]:
+        """Executors that were decommissioned: they end by themselves once they run no task, and get none any more."""
+        return self._bridge.leaving()
+
+    def seated_on(self, executors: Collection[str]) -> dict[str, int]:
+        """Topologies with instances on one of these, and their present epochs."""
+        with self._lock:
+            self.refresh()
+            present = {name: self._telemetry.present(name) for name in self._telemetry.topologies}
+        found = {name: epoch for name, epoch in present.items() if epoch is not None}
+        return {n: e.epoch for n, e in found.items() if any(s.executor in executors for s in e.seated.values())}
+
+    def make_way(self, topology: str) -> int:
+        """A warm cut: executors to which instances will move prepare, then the epoch ends. Nothing is ordered: the
+        instances return when an executor takes the slot that they had. Returns how many move."""
+        moves = self._bridge.foresee(topology)
+        if moves:
+            self._bridge.warm(topology, moves, WARM_S)
+        self.end_epoch(topology)
+        return len(moves)
 
     def avoid(self, executors: Collection[str]) -> None:
         """Exactly these get no instances from the next epoch on, if the others have seats enough."""

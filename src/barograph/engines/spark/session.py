@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -22,8 +23,13 @@ from barograph.engines.spark.security.secret import read_secret
 _AT_START = ("spark.driver.", "spark.jars", "spark.master", "spark.app.name")
 
 
-def open_session(name: str, *settings: Mapping[str, str], log: Path | None = None) -> SparkSession:
-    """Start the driver. Later settings win over earlier ones. log: for what its JVM writes; None: standard error."""
+def open_session(
+    name: str, *settings: Mapping[str, str], log: Path | None = None, properties: Path | None = None
+) -> SparkSession:
+    """Start the driver. Later settings win over earlier ones. log: for what its JVM writes; None: standard error.
+
+    properties: a file with further settings, as spark-submit takes one; all others win over it.
+    """
     os.environ["JAVA_HOME"] = str(java_home())
     logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
     quiet = {
@@ -37,7 +43,7 @@ def open_session(name: str, *settings: Mapping[str, str], log: Path | None = Non
         "spark.hadoop.fs.permissions.umask-mode": "077",
     }
     chosen = merged(quiet, *settings)
-    _start_jvm({"spark.app.name": name, **chosen}, log)
+    _start_jvm({"spark.app.name": name, **chosen}, log, properties)
     cluster = run_of(chosen["spark.master"]) if "spark.master" in chosen else None
     secret = {} if cluster is None else read_secret(cluster.folder)
     builder = SparkSession.builder.appName(name)
@@ -46,7 +52,7 @@ def open_session(name: str, *settings: Mapping[str, str], log: Path | None = Non
     return builder.getOrCreate()
 
 
-def _start_jvm(settings: Mapping[str, str], log: Path | None) -> None:
+def _start_jvm(settings: Mapping[str, str], log: Path | None, properties: Path | None = None) -> None:
     """Start the driver's JVM, if it does not run yet, with its output in a file, or with ours.
 
     Only what it needs at its start is on its command line: what is there holds for every later session of this process
@@ -54,6 +60,8 @@ def _start_jvm(settings: Mapping[str, str], log: Path | None) -> None:
     """
     if SparkContext._gateway is not None:
         return
+    if properties is not None:  # its content, which may be a secret, is on no command line
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {shlex.quote(str(properties))} pyspark-shell"
     conf = SparkConf().setAll([(key, value) for key, value in settings.items() if key.startswith(_AT_START)])
     with contextlib.nullcontext() if log is None else log.open("ab") as out:
         output = {} if out is None else {"stdout": out, "stderr": subprocess.STDOUT}
@@ -93,6 +101,22 @@ def await_executors(spark: SparkSession, count: int, timeout_s: float = 90.0) ->
         if time.monotonic() > deadline:
             raise TimeoutError(f"only {found} of {count} executors came up within {timeout_s:g} s")
         time.sleep(0.05)
+
+
+def await_steady(spark: SparkSession, steady_s: float = 5.0, timeout_s: float = 180.0) -> int:
+    """Wait until the executors that the session asks for can take tasks; if their number is not known, until there is
+    one and no other has come for a while. Returns how many there are at the end of the time, however few."""
+    wanted = int(spark.sparkContext.getConf().get("spark.executor.instances", "0") or 0)
+    context, began_s = spark.sparkContext._jsc.sc(), time.monotonic()
+    found, since_s = 0, began_s
+    while time.monotonic() - began_s < timeout_s:
+        now = int(context.getExecutorIds().size())
+        if now != found:
+            found, since_s = now, time.monotonic()
+        if found >= wanted > 0 or (found > 0 and not wanted and time.monotonic() - since_s >= steady_s):
+            break
+        time.sleep(0.05)
+    return found
 
 
 def real_time(writer: DataStreamWriter, epoch_s: float) -> DataStreamWriter:

@@ -26,7 +26,12 @@ class ActionThreads:
     is to continue from its checkpoint."""
 
     def __init__(
-        self, settings: RunSettings, supervisor: Supervisor, cluster: Run, journal: Journal, load_s: Callable[[], float]
+        self,
+        settings: RunSettings,
+        supervisor: Supervisor,
+        cluster: Run | None,
+        journal: Journal,
+        load_s: Callable[[], float],
     ) -> None:
         self._settings, self._supervisor, self._cluster = settings, supervisor, cluster
         self._journal, self._load_s = journal, load_s

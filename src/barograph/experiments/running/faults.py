@@ -18,9 +18,12 @@ from barograph.model import BadInput
 _UP_S = 60.0
 
 
-def inject(action: Action, run: Run, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
-    """Cause the fault and return what was done, as a sentence. BadInput where there is nothing to kill."""
+def inject(action: Action, run: Run | None, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
+    """Cause the fault and return what was done, as a sentence. BadInput where there is nothing to kill. run: None of a
+    cluster that is not embedded."""
     assert action.fault is not None and action.slot is not None
+    if run is None:
+        raise BadInput("processes of this cluster cannot be ended from here")
     node = action.slot.node
     if action.fault is Fault.KILL_EXECUTOR:
         worker = next((w for w in engine.workers() if w.slot == action.slot), None)

@@ -121,7 +121,7 @@ class RunInProgress:
         """By the policy that steers; by none where it only advises."""
         steering = self.settings.steering
         policy = steering.decider() if steering is not None and steering.acts else None
-        enforce = steering is not None and steering.enforce
+        enforce = steering is not None and steering.enforce != "off"
         first = first_decision(policy, self.engine.observe(OBSERVER), self.topology, enforce)
         for sentence in first.said:
             self.say(sentence)
@@ -150,9 +150,9 @@ class RunInProgress:
 
     def _await_first_epoch(self, query: Supervised) -> None:
         """Until every instance runs. CPU limits come after that, because start-up is not measured."""
-        if not query.await_up(90.0):
+        if not query.await_up(300.0):
             require_alive(query)
-            raise RunFailed("the instances of the query did not start within 90 s")
+            raise RunFailed("the instances of the query did not start within 300 s")
         self.journal.driver_is_up(sum(committed_offsets(self.checkpoint)), int(time.time() * 1000))
 
     def _watch(self, query: Supervised) -> None:
@@ -188,15 +188,17 @@ class RunInProgress:
         due = inputs * int(self.schedule.rows_by(max(0.0, min(at_s, self.settings.seconds))))
         now_cs = int(time.time() * 100)
         present = self.engine.present(self.topology.name)
-        self.journal.saw(self._new_output(), self._latency(), read, present.planned_ms if present else None)
+        # Only the driver that takes over needs them second by second; the report reads them at its end.
+        latency = self._latency() if self.journal.outlives_the_driver else {}
+        self.journal.saw(self._new_output(), latency, read, present.planned_ms if present else None)
         self.actions.note_orders()
         out = self.engine.output_rows(self.topology.name, now_cs - 150, now_cs - 50)
-        latency = next((t.latency_due for t in now.topology_metrics), None)
+        latency_due = next((t.latency_due for t in now.topology_metrics), None)
         rate = inputs * self.schedule.rate_at(max(at_s, 0.0))
         self.show(
             LiveLine(
                 at_s, rate, max(0, read - read_before), out, max(0, due - read),
-                present.epoch if present else 0, latency, by_node(now, self.engine.nodes),
+                present.epoch if present else 0, latency_due, by_node(now, self.engine.nodes),
             )
         )  # fmt: skip
         return read

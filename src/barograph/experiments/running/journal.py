@@ -69,6 +69,10 @@ class Journal:
         self._epochs: set[int] = set()
         self._ordered = (self.earlier.parallelism, self.earlier.placement)
 
+    @property
+    def outlives_the_driver(self) -> bool:
+        return self._file is not None
+
     def begin(self, start_ms: int, first: First) -> None:
         self.earlier.start_ms, self.earlier.first = start_ms, first
         self._write("begun", start_ms=start_ms, first=to_json(first))

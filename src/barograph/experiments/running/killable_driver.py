@@ -52,7 +52,7 @@ def run_it(settings: RunSettings, show: Callable[[LiveLine], None], say: Callabl
         cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
         told = replace(
             settings,
-            master=cluster.run.master,
+            master=cluster.conf["spark.master"],
             checkpoint=settings.checkpoint or folder / "checkpoint",
             journal=folder / _JOURNAL,
         )

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from barograph.engines.spark.conf import plain_settings
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.query.spark_status import committed, next_job, running_tasks, task_figures
-from barograph.engines.spark.session import await_executors, open_session, real_time
+from barograph.engines.spark.session import open_session, real_time
 from barograph.experiments.figures.degradation import degradation, stops_of
 from barograph.experiments.figures.pauses import longest, pauses
 from barograph.experiments.figures.run_meter import UNKNOWN, Metered
@@ -52,7 +52,7 @@ def run_plain(
         say("starting Spark without the plug-in")
         spark = open_session("barograph run spark", plain_settings(), cluster.conf, log=settings.spark_log(say))
         ending.callback(spark.stop)
-        await_executors(spark, cluster.executors())
+        cluster.await_executors(spark)
         checkpoint = checkpoint_folder(settings, ending)
         say("warming up")
         _warm_up(spark, settings)

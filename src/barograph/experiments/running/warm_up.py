@@ -3,6 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -29,14 +30,16 @@ def warm_up(
     parallelism: Mapping[str, int],
     say: Callable[[str], None] = lambda _: None,
     repartition: bool = False,
+    beside: Path | None = None,
 ) -> None:
-    """repartition: repartition its state too, for runs that may scale a stateful operator."""
+    """repartition: repartition its state too, for runs that may scale a stateful operator. beside: a folder that all
+    executors see; None: any folder of this machine."""
     say("warming up")
     engine = SparkEngine(spark, {})
     name = f"{workload.name}-warm-up"
     inputs = warm_up_inputs(workload, parallelism)
     rows = WARM_UP_ROWS_S * len(inputs) * workload.results_per_row(LineShape())
-    with tempfile.TemporaryDirectory(prefix="barograph-warm-up-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="barograph-warm-up-", dir=beside, ignore_cleanup_errors=True) as folder:
         writer = workload.query(spark, inputs, parallelism).queryName(name)
         query = real_time(writer.option("checkpointLocation", folder), 60.0).start()
         try:
@@ -55,7 +58,9 @@ def warm_up_inputs(workload: Workload, parallelism: Mapping[str, int]) -> tuple[
     return workload.inputs(Replay(Load.parse(f"constant {WARM_UP_ROWS_S}").schedule(1.0)), parallelism)
 
 
-def _await_output(engine: WatchedQueries, name: str, query: StreamingQuery, rows: int, timeout_s: float = 90.0) -> None:
+def _await_output(
+    engine: WatchedQueries, name: str, query: StreamingQuery, rows: int, timeout_s: float = 300.0
+) -> None:
     """Until so many more rows have come out."""
     engine.refresh()
     before = engine.output_rows(name)

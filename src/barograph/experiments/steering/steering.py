@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from barograph.config import default
-from barograph.control.heartbeat import STANDARD_ERROR, ControllerKeeper
+from barograph.control.attach import AttachedController, attach_controller
+from barograph.control.heartbeat import ControllerKeeper
 from barograph.control.loop import Mode
-from barograph.control.process import ControllerConfig, keep
+from barograph.control.process import ControllerConfig
 from barograph.engines.spark.driver.endpoint import Endpoint
 from barograph.engines.spark.log_folder import CONTROLLER
 from barograph.experiments.figures.asked_shares import asked
@@ -20,7 +21,6 @@ from barograph.experiments.figures.run_meter import metered
 from barograph.experiments.figures.steered import Steered
 from barograph.history.entry import from_row
 from barograph.history.read import require_history, rows
-from barograph.logs import settings_of_environment
 from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require_positive
 from barograph.policy.definition import Policy, options_of
@@ -36,6 +36,7 @@ class Steering:
     """How a policy steers a run. history: a folder that is kept; None: it is deleted after the run.
 
     shares_pct: of a policy of fixed shares, by ``topology/operator``.
+    enforce: how executors hold instances to their limits; off: no limits are ordered.
     release_after_s: how long a node must be idle to be released; None: none is released.
     recovery_s: target recovery time, which sets the epoch length; None: the epoch length stays as it is.
     guards, quiet, epochs, nodes, history_mb, gone_s: as in ``ControllerConfig``.
@@ -44,7 +45,7 @@ class Steering:
     policy: str
     cycle_s: float = default("cycle")
     mode: str = default("mode")
-    enforce: bool = default("enforce")
+    enforce: str = default("enforce")
     options: Mapping[str, object] = field(default_factory=dict)
     history: Path | None = None
     shares_pct: Mapping[str, float] = field(default_factory=dict)
@@ -95,10 +96,9 @@ class Steering:
             f"moves by {self.migration}"
         )
 
-    def start(self, socket: Path, folder: Path, logs: Path | None = None) -> ControllerKeeper:
-        """logs: a folder for the controller's log. Once a log level was chosen, its lines go to standard error."""
-        chosen = settings_of_environment().level is not None
-        return keep(self.config(socket, folder), STANDARD_ERROR if chosen else (logs or folder) / CONTROLLER)
+    def start(self, socket: Path, folder: Path, logs: Path | None = None) -> AttachedController:
+        """logs: a folder for the controller's log."""
+        return attach_controller(self.config(socket, folder), (logs or folder) / CONTROLLER)
 
 
 @dataclass
@@ -132,13 +132,13 @@ def steered(
         say(f"steered by {steering.policy}, which moves by {steering.migration}")
         if steering.instead:
             say(steering.instead)
-        keeper = steering.start(endpoint.path, folder, logs)
+        controller = steering.start(endpoint.path, folder, logs)
         try:
             yield result
         finally:
-            keeper.close()
+            controller.close()
             history = Path(steering.config(endpoint.path, folder).history)
-            result.found = read_steered(steering, history, start_ms, seconds, begun, keeper)
+            result.found = read_steered(steering, history, start_ms, seconds, begun, controller.keeper)
 
 
 def read_steered(

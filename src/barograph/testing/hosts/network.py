@@ -22,6 +22,15 @@ class Hosts:
 
     home: Guarded
     by_name: dict[str, Host]
+    bridge: Host
+
+    def add(self, name: str, sight: Sight) -> Host:
+        """A further host. It knows the others by their names; they know it by its address only."""
+        host = Host(name, f"{_NET}.{len(self.by_name) + 1}", self.home)
+        self.by_name[name] = host
+        _connect(self.bridge, host)
+        host.prepare(sight, {n: h.address for n, h in self.by_name.items()})
+        return host
 
     def cut(self, one: str, other: str) -> None:
         """From now on nothing that one of them sends reaches the other, and neither is told."""
@@ -70,7 +79,7 @@ def open_hosts(sights: Mapping[str, Sight]) -> Iterator[Hosts]:
             _connect(bridge, host)
             host.prepare(sights[name], names)
         try:
-            yield Hosts(home, made)
+            yield Hosts(home, made, bridge)
         finally:
             for host in (*made.values(), bridge):
                 host.lose()

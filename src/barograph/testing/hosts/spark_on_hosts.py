@@ -5,6 +5,7 @@ executors by ``spark.jars``.
 """
 
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from barograph.engines.spark.cluster.java import VECTOR, find_java, pyspark_home
 from barograph.engines.spark.cluster.launch import scala_version
 from barograph.engines.spark.cluster.start_signs import StartFailed, tail
 from barograph.engines.spark.conf import WORKLOADS_JAR, plugin_jar
+from barograph.engines.spark.security.secret import DAEMONS_FILE, make_secret, read_secret
 from barograph.testing.hosts.host import ROOM, SHARED, Host, Sight
 from barograph.testing.hosts.network import Hosts, open_hosts
 
@@ -25,17 +27,61 @@ DRIVER = "driver"
 SPARK, JAVA = ROOM / "spark", ROOM / "java"
 PORT = 7077
 START_TIMEOUT_S = 120.0
+REGISTERED = "Successfully registered with master"
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx256m")
 _OPENED = ("java.lang", "java.nio", "java.net", "java.util", "java.util.concurrent")
 
 
 @dataclass
 class SparkOnHosts:
-    """workers: names of the hosts with a worker. seats: of each executor; there is one on each host."""
+    """workers: names of the hosts with a worker. seats: of each executor; there is one on each host.
+
+    java: where hosts have it. sight: of the hosts of workers. is_secret: whether the cluster asks for a secret, which
+    ``properties`` has."""
 
     hosts: Hosts
     workers: tuple[str, ...]
     seats: int
+    java: Path
+    sight: Sight
+    is_secret: bool
+
+    @property
+    def master(self) -> str:
+        return f"spark://{self.driver.address}:{PORT}"
+
+    def properties(self) -> Path:
+        """For ``--properties-file`` of a program on the driver's host, and there: settings of the session, and the
+        secret."""
+        folder = self.hosts.home.folder
+        secret = read_secret(folder) if self.is_secret else {}
+        own = {k: v for k, v in self.session_conf().items() if not k.startswith(("spark.jars", "spark.master")) and v}
+        file = self.driver.folder / "tmp" / "cluster.properties"
+        file.write_text("".join(f"{key} {value}\n" for key, value in {**own, **secret}.items()))
+        return Path("/tmp") / file.name
+
+    def add_worker(self) -> str:
+        """A further host with a worker. Returns its name."""
+        name = f"host-{len(self.hosts.by_name)}"
+        self.hosts.add(name, self.sight)
+        self.workers = (*self.workers, name)
+        self.start_worker(name)
+        _await(self.log(name), REGISTERED)
+        return name
+
+    def start_worker(self, name: str) -> None:
+        arguments = ["worker.Worker", "--cores", str(self.seats), "--memory", "2g", *self._secret(name), self.master]
+        _daemon(self, name, name, self.java, arguments)
+
+    def start_master(self) -> None:
+        _daemon(self, DRIVER, "master", self.java, ["master.Master", "--port", str(PORT), *self._secret(DRIVER)])
+
+    def _secret(self, host: str) -> tuple[str, ...]:
+        """The file is in the host's own /tmp."""
+        if not self.is_secret:
+            return ()
+        shutil.copy(self.hosts.home.folder / DAEMONS_FILE, self.hosts.by_name[host].folder / "tmp")
+        return ("--properties-file", f"/tmp/{DAEMONS_FILE}")
 
     @property
     def driver(self) -> Host:
@@ -45,7 +91,7 @@ class SparkOnHosts:
         """For an application on the driver's host. jars: besides Barograph's own."""
         own = self.driver.address
         return {
-            "spark.master": f"spark://{own}:{PORT}",
+            "spark.master": self.master,
             "spark.driver.host": own,
             "spark.driver.bindAddress": own,
             "spark.jars": ",".join(map(str, (plugin_jar(), WORKLOADS_JAR, *jars))),
@@ -70,26 +116,30 @@ class SparkOnHosts:
 
 
 @contextmanager
-def open_spark_on_hosts(workers: int = 3, seats: int = 8, programs: Sequence[Path] = ()) -> Iterator[SparkOnHosts]:
-    """programs: files or folders that the driver's host sees where they are."""
+def open_spark_on_hosts(
+    workers: int = 3, seats: int = 8, programs: Sequence[Path] = (), is_secret: bool = False
+) -> Iterator[SparkOnHosts]:
+    """programs: files or folders that the driver's host sees where they are. is_secret: only programs with the
+    cluster's secret may use it."""
     names = tuple(f"host-{k}" for k in range(1, workers + 1))
     java = find_java()
     elsewhere = {SPARK: pyspark_home(), JAVA: java.runtime}
     package = Path(barograph.__file__).parent
     kept = (Path(sys.prefix), Path(sys.base_prefix), java.home, java.runtime, package.parent, *programs)
-    sights = {name: Sight(elsewhere, covered=(pyspark_home(), package)) for name in names}
-    with open_hosts({**sights, DRIVER: Sight(elsewhere, kept=kept)}) as hosts:
-        cluster = SparkOnHosts(hosts, names, seats)
+    sight = Sight(elsewhere, covered=(pyspark_home(), package))
+    with open_hosts({**dict.fromkeys(names, sight), DRIVER: Sight(elsewhere, kept=kept)}) as hosts:
+        home = JAVA if java.home == java.runtime else SHARED / "java"
+        cluster = SparkOnHosts(hosts, names, seats, home, sight, is_secret)
+        if is_secret:
+            make_secret(hosts.home.folder)
         if java.home != java.runtime:
             _drop_option(hosts.home.folder / "shared" / "java")
-        home = JAVA if java.home == java.runtime else SHARED / "java"
-        master = f"spark://{cluster.driver.address}:{PORT}"
-        _daemon(cluster, DRIVER, "master", home, ["master.Master", "--port", str(PORT)])
+        cluster.start_master()
         _await(cluster.log("master"), "Starting Spark master at")
         for name in names:
-            _daemon(cluster, name, name, home, ["worker.Worker", "--cores", str(seats), "--memory", "2g", master])
+            cluster.start_worker(name)
         for name in names:
-            _await(cluster.log(name), "Successfully registered with master")
+            _await(cluster.log(name), REGISTERED)
         yield cluster
 
 

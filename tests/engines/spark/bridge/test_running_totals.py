@@ -32,6 +32,8 @@ class PlugIn:
         found = message(
             {
                 **self._layout, **self._executors, "executor_seats": [1, 1], "executor_cores": [1, 1],
+                "executor_group": ["", ""], "executor_group_cores": [0, 0], "executor_allowed_cores": [0, 0],
+                "executor_enforces": ["", ""], "executor_enforces_because": ["", ""],
                 "topology": [5], "present": [1], "read": [0] * self._count, **zeros, **columns, "traffic": sent,
                 "executor_cpu_ns": [cpu_ns, 0], "executor_resident_bytes": [3 << 20, 0], "executor_age_ms": [4000, 200],
                 **(more or {}),

@@ -147,13 +147,38 @@ def test_a_request_that_outlasts_its_client_is_said_so(served: Endpoint, world: 
     assert engine.observe() == SNAPSHOT, "the late answer is not taken for another one"
 
 
-def test_no_more_clients_than_allowed(served: Endpoint) -> None:
-    many = [raw(served) for _ in range(endpoint_module.MOST_CLIENTS)]
+def test_no_more_clients_than_allowed() -> None:
+    folder = state_folder() / "drivers"
+    folder.mkdir(mode=0o700)
+    patient = Endpoint(folder / "driver-1.sock", {"observe": lambda _: to_json(SNAPSHOT)}, talk_s=60.0)
+    many = [raw(patient) for _ in range(endpoint_module.MOST_CLIENTS)]
     try:
         # Clients are accepted one after the other: an answer to the last one means that all were accepted.
         with pytest.raises(Closed):
             for _ in range(3):
-                RemoteEngine(served.path).observe()
+                RemoteEngine(patient.path).observe()
+    finally:
+        for connection in many:
+            connection.close()
+        patient.close()
+
+
+def test_silent_clients_in_every_place_lock_none_out_for_longer_than_a_message_may_take(served: Endpoint) -> None:
+    """The one that was silent for longest makes room; the others stay."""
+    many = [raw(served) for _ in range(endpoint_module.MOST_CLIENTS)]
+    try:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                assert RemoteEngine(served.path).observe() == SNAPSHOT
+                break
+            except Closed:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        assert many[0].recv(1) == b""
+        many[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            many[-1].recv(1)
     finally:
         for connection in many:
             connection.close()

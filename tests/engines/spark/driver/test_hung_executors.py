@@ -2,11 +2,12 @@
 
 import pytest
 
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.driver.hung_executors import HungExecutors
 
 
 class FakeExecutors:
-    """ages_s: of each executor at the next look."""
+    """ages: of each executor at the next look."""
 
     application = "app-1"
 
@@ -15,12 +16,9 @@ class FakeExecutors:
         self.ended: list[tuple[str, str]] = []
         self.now_s = 0.0
 
-    def lives(self) -> bool:
-        return True
-
-    def ages_s(self) -> dict[str, float]:
+    def reports(self) -> dict[str, LastReport]:
         self.now_s += 1.0
-        return self.ages
+        return {executor: LastReport(age_s) for executor, age_s in self.ages.items()}
 
     def end_silent(self, executor: str, why: str) -> bool:
         self.ended.append((executor, why))
@@ -33,10 +31,10 @@ class FakeExecutors:
 def test_it_is_ended_by_spark_where_there_is_no_embedded_cluster(caplog: pytest.LogCaptureFixture) -> None:
     engine = FakeExecutors()
     watch = HungExecutors(engine, None, 12.0, lambda: engine.now_s)
-    watch.keep_up()
+    watch.judge(engine.reports())
     assert engine.ended == []
     engine.ages = {"1": 12.4, "2": 0.2}
-    watch.keep_up()
+    watch.judge(engine.reports())
     assert engine.ended == [("1", "it has not reported for 12 s")]
     assert "executor 1 on node-1 is ended and replaced" in caplog.text
 
@@ -45,8 +43,8 @@ def test_what_is_spared_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     engine = FakeExecutors()
     watch = HungExecutors(engine, None, 12.0, lambda: engine.now_s)
     engine.ages = {"1": 14.0, "2": 14.0}
-    watch.keep_up()
-    watch.keep_up()
+    watch.judge(engine.reports())
+    watch.judge(engine.reports())
     assert engine.ended == []
     said = [r.getMessage() for r in caplog.records if "is not ended" in r.getMessage()]
     assert said[0].endswith("no executor reports, so the driver or the network is slow")

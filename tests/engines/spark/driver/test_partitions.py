@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.driver.partitions import HOLD_S, Partitions, pairs_of, to_avoid
 from barograph.engines.spark.query.failures.diagnosis import Cause, diagnose
 
@@ -17,11 +18,8 @@ class FakeNetwork:
         self.avoided: list[set[str]] = []
         self.ended: list[tuple[str, str]] = []
 
-    def lives(self) -> bool:
-        return True
-
-    def unreachable(self) -> dict[str, list[str]]:
-        return self.cut
+    def reports(self) -> dict[str, LastReport]:
+        return {executor: LastReport(0.1, tuple(self.cut.get(executor, ()))) for executor in ("1", "2", "3")}
 
     def avoid(self, executors: Collection[str]) -> None:
         self.avoided.append(set(executors))
@@ -71,15 +69,15 @@ def test_a_query_on_both_sides_is_ended_once_and_one_side_is_avoided() -> None:
     network, clock = FakeNetwork(), Clock()
     partitions = Partitions(network, clock)
     network.runs = {"run-1": ("1", "1", "2", "3"), "run-2": ("1", "3")}
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert (network.avoided, network.ended) == ([], []), "nothing is cut off"
     network.cut = {"2": ["1"]}
-    partitions.keep_up()
-    partitions.keep_up()
+    partitions.judge(network.reports())
+    partitions.judge(network.reports())
     assert network.avoided == [{"2"}]
     assert network.ended == [("run-1", "executor 1 and executor 2 do not reach each other")]
     network.runs = {"run-3": ("1", "1", "3", "3"), "run-2": ("1", "3")}
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert len(network.ended) == 1, "the next run is on executors that reach each other"
 
 
@@ -87,20 +85,20 @@ def test_an_executor_is_avoided_for_some_time_after_its_last_failure_and_longer_
     network, clock = FakeNetwork(), Clock()
     partitions = Partitions(network, clock)
     network.cut = {"1": ["2"], "2": ["1"]}
-    partitions.keep_up()
+    partitions.judge(network.reports())
     network.cut, clock.s = {}, HOLD_S - 1
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert network.avoided == [{"1"}]
     clock.s = HOLD_S
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert network.avoided == [{"1"}, set()]
     network.cut = {"1": ["2"]}
-    partitions.keep_up()
+    partitions.judge(network.reports())
     network.cut, clock.s = {}, 2.5 * HOLD_S
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert network.avoided[-1] == {"1"}, "this time it takes twice as long"
     clock.s = 3 * HOLD_S
-    partitions.keep_up()
+    partitions.judge(network.reports())
     assert network.avoided[-1] == set()
 
 
@@ -108,8 +106,8 @@ def test_a_query_that_needs_both_sides_is_left_to_wait_and_that_is_said(caplog: 
     network = FakeNetwork()
     network.cut, network.runs = {"1": ["2"]}, {"run": ("1", "2", "3") * 3}
     partitions = Partitions(network, Clock())
-    partitions.keep_up()
-    partitions.keep_up()
+    partitions.judge(network.reports())
+    partitions.judge(network.reports())
     assert network.ended == []
     assert [r.message for r in caplog.records if "too few seats" in r.message] == [
         "executor 1 and executor 2 do not reach each other, and the other executors have too few seats: a query waits"

@@ -1,10 +1,14 @@
 """Upkeep goes on after an error, and ends with the application or when it is closed."""
 
 import threading
+from collections.abc import Mapping
 
 import pytest
 
-from barograph.engines.spark.driver.upkeep import RegularUpkeep
+from barograph.engines.spark.bridge.reports import LastReport
+from barograph.engines.spark.driver.upkeep import ExecutorWatch, RegularUpkeep
+
+REPORTS = {"1": LastReport(0.2), "2": LastReport(0.1, ("1",))}
 
 
 class FakeEngine:
@@ -12,32 +16,33 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.called = threading.Semaphore(0)
+        self.called, self.failed = threading.Semaphore(0), threading.Semaphore(0)
         self.fails = False
         self.alive = True
 
     def keep_up(self) -> None:
         self.calls += 1
-        self.called.release()
         if self.fails:
+            self.failed.release()
             raise ConnectionResetError("no answer")
+        self.called.release()
 
     def lives(self) -> bool:
         return self.alive
 
 
-def called(engine: FakeEngine, times: int) -> bool:
-    return all(engine.called.acquire(timeout=20) for _ in range(times))
+def happened(what: threading.Semaphore, times: int) -> bool:
+    return all(what.acquire(timeout=20) for _ in range(times))
 
 
 def test_it_goes_on_after_errors_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
     engine = FakeEngine()
-    upkeep = RegularUpkeep(engine, every_s=0.001)
-    assert called(engine, 2)
+    upkeep = RegularUpkeep({"its work": engine}, every_s=0.001)
+    assert happened(engine.called, 2)
     engine.fails = True
-    assert called(engine, 5)
+    assert happened(engine.failed, 5)
     engine.fails = False
-    assert called(engine, 5)
+    assert happened(engine.called, 5)
     upkeep.close()
     calls = engine.calls
     assert not upkeep._thread.is_alive()
@@ -48,8 +53,52 @@ def test_it_goes_on_after_errors_until_it_is_closed(caplog: pytest.LogCaptureFix
 def test_it_ends_with_the_application() -> None:
     engine = FakeEngine()
     engine.fails, engine.alive = True, False
-    upkeep = RegularUpkeep(engine, every_s=0.001)
+    upkeep = RegularUpkeep({"its work": engine}, every_s=0.001)
     upkeep._thread.join(20)
     assert not upkeep._thread.is_alive()
     upkeep.close()
     assert engine.calls == 1
+
+
+def test_one_that_fails_does_not_keep_another_from_its_turn() -> None:
+    broken, engine = FakeEngine(), FakeEngine()
+    broken.fails = True
+    upkeep = RegularUpkeep({"failing": broken, "working": engine}, every_s=0.001)
+    assert happened(broken.failed, 3) and happened(engine.called, 3)
+    upkeep.close()
+
+
+class Reporting:
+    asked = 0
+
+    def lives(self) -> bool:
+        return True
+
+    def last_reports(self) -> dict[str, LastReport]:
+        self.asked += 1
+        return REPORTS
+
+
+class Judge:
+    def __init__(self, fails: bool = False) -> None:
+        self.fails = fails
+        self.seen: list[Mapping[str, LastReport]] = []
+
+    def judge(self, reports: Mapping[str, LastReport]) -> None:
+        self.seen.append(reports)
+        if self.fails:
+            raise ConnectionResetError("no answer")
+
+
+def test_it_asks_once_for_all() -> None:
+    engine, judges = Reporting(), (Judge(), Judge())
+    ExecutorWatch(engine, *judges).keep_up()
+    assert engine.asked == 1
+    assert [judge.seen for judge in judges] == [[REPORTS], [REPORTS]]
+
+
+def test_all_judge_before_an_error_is_raised() -> None:
+    broken, other = Judge(fails=True), Judge()
+    with pytest.raises(ConnectionResetError):
+        ExecutorWatch(Reporting(), broken, other).keep_up()
+    assert other.seen == [REPORTS]

@@ -1,14 +1,15 @@
 """An engine, queries and a writer without Spark, for unit tests of supervision."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
+from barograph.model import Topology
 
 CHECKPOINT = "/checkpoints/counting"
 STOPPED = QueryRunEnd(EndKind.STOPPED)
@@ -59,6 +60,10 @@ class FakeEngine:
     cut: list[str] = field(default_factory=list)
 
     seats: int = 8
+    shape: Topology | None = None
+    smaller: list[tuple[dict[str, int], dict[str, int]]] = field(default_factory=list)
+    conf: dict[str, str] = field(default_factory=lambda: {"spark.sql.shuffle.partitions": "200"})
+    started_with: list[str] = field(default_factory=list)
 
     def present(self, _topology: str) -> Any:
         """The first epoch of the present run: nothing is ever committed."""
@@ -91,11 +96,20 @@ class FakeEngine:
     def output(self, _topology: str) -> dict[int, int]:
         return {}
 
+    def stillborn(self) -> str:
+        return ""
+
     def free_seats(self, _topology: str) -> int:
         return 8
 
     def fit(self, _topology: str, _seats: int | None) -> int:
         return 4 if self.comes_up else 0
+
+    def planned(self, _topology: str) -> Topology | None:
+        return self.shape
+
+    def begin_smaller(self, _topology: str, wanted: Mapping[str, int], given: Mapping[str, int]) -> None:
+        self.smaller.append((dict(wanted), dict(given)))
 
     def end_epoch(self, topology: str) -> None:
         self.cut.append(topology)
@@ -127,6 +141,8 @@ class FakeWriter(DataStreamWriter):
 
     def __init__(self, engine: FakeEngine, starts: list[Exception | None]) -> None:
         self._engine, self._starts = engine, starts
+        conf = SimpleNamespace(get=engine.conf.__getitem__, set=engine.conf.__setitem__)
+        self._df = cast(Any, SimpleNamespace(sparkSession=SimpleNamespace(conf=conf)))
 
     def option(self, key: str, value: Any) -> "FakeWriter":  # noqa: ARG002
         return self
@@ -135,5 +151,6 @@ class FakeWriter(DataStreamWriter):
         error = self._starts.pop(0) if len(self._starts) > 1 else self._starts[0]
         if error is not None:
             raise error
+        self._engine.started_with.append(self._engine.conf["spark.sql.shuffle.partitions"])
         self._engine.runs.append(FakeRun(len(self._engine.runs) + 1))
         return self._engine.runs[-1]

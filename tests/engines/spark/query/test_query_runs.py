@@ -10,12 +10,13 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException
-from tests.engines.spark.query.fake_engine import FakeEngine, FakeWriter, died
+from tests.engines.spark.query.fake_engine import STOPPED, FakeEngine, FakeWriter, died
 
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+from barograph.engines.spark.query.start import first_size
 from barograph.engines.spark.query.supervised_query import Supervised
-from barograph.model import BadInput
+from barograph.model import BadInput, Edge, Grouping, Operator, Topology
 
 QUICK = RestartLimits(same_failures=3, in_a_row=5, first_wait_s=0.01, longest_wait_s=0.02, keep_trying_s=0.2)
 KILLED = died("java.lang.RuntimeException: something in the query")
@@ -63,7 +64,8 @@ def ended_by(query: Supervised) -> Exception:
 
 def test_a_java_exception_at_a_restart_is_retried_while_the_application_lives() -> None:
     engine = FakeEngine()
-    query = supervised(engine, None, UNREACHABLE, UNREACHABLE, UNREACHABLE, UNREACHABLE, None)
+    patient = replace(QUICK, keep_trying_s=1000.0)  # however slow the machine is
+    query = supervised(engine, None, UNREACHABLE, UNREACHABLE, UNREACHABLE, UNREACHABLE, None, limits=patient)
     engine.runs[0].end_with(KILLED)
     until(lambda: len(query.restarts) == 1)
     assert query.isActive and query.exception() is None
@@ -157,7 +159,10 @@ NO_SEATS = died(
 
 
 @pytest.mark.parametrize(("grows", "runs"), [(False, 1), (True, 2)], ids=["local", "executors may come"])
-def test_a_query_that_can_never_fit_is_refused_in_one_sentence(grows: bool, runs: int) -> None:
+def test_a_query_that_can_never_fit_is_refused_in_one_sentence(
+    grows: bool, runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_size, "SETTLED_S", 0.05)
     engine = FakeEngine(comes_up=False, grows=grows)
     query = supervised(engine, limits=replace(QUICK, patience_s=0.05))
     for number in range(runs):
@@ -170,6 +175,51 @@ def test_a_query_that_can_never_fit_is_refused_in_one_sentence(grows: bool, runs
         "spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
     )
     assert len(engine.runs) == runs
+
+
+def counting(partitions: int, sources: int = 2) -> Topology:
+    operators = (Operator("source", sources, source=True), Operator("aggregate", partitions, stateful=True))
+    return Topology("counting", operators, (Edge("source", "aggregate", Grouping.FIELDS),))
+
+
+def test_a_query_that_does_not_fit_is_started_smaller_before_its_first_epoch(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    engine = FakeEngine(comes_up=False, shape=counting(200))
+    query = supervised(engine)
+    engine.runs[0].end_with(NO_SEATS)
+    until(lambda: len(engine.runs) == 2)
+    assert engine.started_with == ["200", "2"]
+    assert engine.conf["spark.sql.shuffle.partitions"] == "200", "it holds for this query only"
+    assert engine.smaller == [({"source": 2, "aggregate": 2}, {"source": 2, "aggregate": 2})]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "barograph: counting has 202 instances and 8 seats are free: it starts with source 2, aggregate 2, and "
+        "spark.sql.shuffle.partitions=2 stays in its checkpoint (set spark.sql.shuffle.partitions or give the "
+        "application more seats to choose yourself)"
+    )
+    engine.comes_up = True
+    assert query.await_up(10.0)
+    assert query.restarts == (), "nothing had run"
+    query.stop()
+
+
+def test_a_query_is_made_smaller_once() -> None:
+    engine = FakeEngine(comes_up=False, shape=counting(200))
+    query = supervised(engine)
+    engine.runs[0].end_with(NO_SEATS)
+    until(lambda: len(engine.runs) == 2)
+    engine.runs[1].end_with(NO_SEATS)
+    assert "needs 202 seats" in str(ended_by(query))
+    assert len(engine.smaller) == 1
+
+
+def test_a_query_whose_sources_do_not_fit_is_refused() -> None:
+    engine = FakeEngine(comes_up=False, shape=counting(200, sources=8))
+    query = supervised(engine)
+    engine.runs[0].end_with(NO_SEATS)
+    assert "needs 202 seats" in str(ended_by(query))
+    assert engine.smaller == []
 
 
 def test_a_query_that_has_run_waits_for_its_seats() -> None:
@@ -246,6 +296,55 @@ def test_a_query_that_is_held_and_cannot_be_stopped_goes_on(monkeypatch: pytest.
     assert engine.let_go == ["counting"]
     assert query.repartition(None) == ""
     assert engine.let_go == ["counting"], "a query that was stopped is not held any more"
+    query.stop()
+
+
+def test_a_query_whose_stop_fails_and_then_stops_all_the_same_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It was not its program that stopped it."""
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+
+    def fail_late() -> None:
+        engine.runs[0].end_with(STOPPED)
+        raise JavaError("java.util.concurrent.TimeoutException: the query does not stop")
+
+    monkeypatch.setattr(engine.runs[0], "stop", fail_late)
+    with pytest.raises(JavaError):
+        query.repartition(None)
+    until(lambda: len(query.restarts) == 1)
+    assert query.isActive and "stopped for a restart, and that failed" in query.restarts[0].cause
+    query.stop()
+    assert query.awaitTermination(1.0) is True
+
+
+def test_a_query_that_is_stopped_for_a_request_in_the_moment_it_is_up_again_is_started_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a restart it is seen to be up, what was lost is counted, and only then it is followed: a request that comes
+    in between stops it, and its supervision must not take that for an end in order."""
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    said: list[str] = []
+    epochs = engine.epochs
+
+    def ask_and_wait(topology: str) -> list[Any]:
+        """Called while what was lost is counted."""
+        if len(engine.runs) == 2 and not said:
+            said.append("asked")
+            threading.Thread(target=lambda: said.append(query.repartition(None)), daemon=True).start()
+            until(lambda: not engine.runs[1].isActive)
+        return epochs(topology)
+
+    monkeypatch.setattr(engine, "epochs", ask_and_wait)
+    engine.runs[0].end_with(KILLED)
+    until(lambda: len(said) == 2)
+    assert said == ["asked", ""]
+    assert [r.runId for r in engine.runs] == ["run-1", "run-2", "run-3"]
+    assert query.isActive
     query.stop()
 
 

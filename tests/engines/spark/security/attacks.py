@@ -10,11 +10,12 @@ import pwd
 import socket
 import struct
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ONE_WAY, RPC, STREAM = 9, 3, 6
 READERS = 8
+AT_ONCE = 64
 
 
 def frame(kind: int, body: bytes) -> bytes:
@@ -42,7 +43,7 @@ GARBAGE = (
 )
 PAGES = (
     "GET / ", "GET /json/ ", "GET /metrics/json/ ", "GET /environment/ ", "GET /log/ ", "GET /logPage/?x=1 ",
-    "POST /app/kill/?id=app-0&terminate=true ", "GET /static/webui.css ",
+    "POST /app/kill/?id=app-0&terminate=true ", "POST /v1/submissions/create ", "GET /static/webui.css ",
 )  # fmt: skip
 # A call of Py4J.
 JAVA_CALL = b"c\nz:java.lang.System\ncurrentTimeMillis\ne\n"
@@ -80,6 +81,8 @@ def try_port(address: str, port: int) -> dict[str, object]:
         for words in GARBAGE:
             talk(address, port, words, 0.2)
         found["java"] = talk(address, port, JAVA_CALL, 0.3).startswith(b"!y")
+        asked = [talk(address, port, f"{line}HTTP/1.0\r\n\r\n".encode(), 1.0) for line in PAGES[:4]]
+        found["http"] = [answer[:12].decode(errors="replace") for answer in asked if answer.startswith(b"HTTP/")]
     except OSError as error:
         found["error"] = str(error)
     return found
@@ -130,23 +133,19 @@ def become_another_user() -> None:
 def main() -> None:
     become_another_user()
     results: dict[str, list[object]] = {"ports": [], "pages": [], "paths": []}
-    threads = []
-    for line in sys.stdin:
-        given = json.loads(line)
 
-        def work(given: dict[str, str] = given) -> None:
-            if "path" in given:
-                results["paths"].append([given["path"], try_path(given["path"])])
-            elif "page" in given:
-                statuses = try_page(given["address"], int(given["page"]), given["token"])
-                results["pages"].append([given["page"], bool(given["token"]), statuses])
-            else:
-                results["ports"].append(try_port(given["address"], int(given["port"])))
+    def work(given: dict[str, str]) -> None:
+        if "path" in given:
+            results["paths"].append([given["path"], try_path(given["path"])])
+        elif "page" in given:
+            statuses = try_page(given["address"], int(given["page"]), given["token"])
+            results["pages"].append([given["page"], bool(given["token"]), statuses])
+        else:
+            results["ports"].append(try_port(given["address"], int(given["port"])))
 
-        threads.append(threading.Thread(target=work))
-        threads[-1].start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(work, json.loads(line)) for line in sys.stdin]:
+            done.result()
     sys.stdout.write(json.dumps({"uid": os.getuid(), **results}))
 
 

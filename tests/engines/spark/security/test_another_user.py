@@ -10,8 +10,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,9 @@ from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
 pytestmark = pytest.mark.spark
 ATTACKS = Path(__file__).with_name("attacks.py")
+SOURCES = Path(__file__).parents[4]
 EPOCHS = 4
+NO_ENDPOINT = "Cannot find endpoint"
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +110,9 @@ def test_no_port_gives_a_row_runs_a_call_or_ends_the_query(shared_stage: LocalCl
     connected = [port for port in found["ports"] if port["connected"]]
     assert len(connected) > 2 * EPOCHS
     assert [port for port in connected if port["rows"] or port["java"]] == []
+    pages = [port for port in connected if port["http"]]
+    assert len(pages) >= 4  # of the master and three workers
+    assert [port for port in pages if any("403" not in status for status in port["http"])] == []
     out, then = running.output(), running.epoch()
     running.settle(lambda: running.output() > out and running.epoch() > then + 1)
 
@@ -133,6 +139,27 @@ def test_only_the_secret_opens_master_and_driver(shared_stage: LocalCluster) -> 
         assert knock(shared_stage, where, endpoint, "") != ""
         assert knock(shared_stage, where, endpoint, "0" * len(secret)) != ""
         assert knock(shared_stage, where, endpoint, secret) == ""
+
+
+def test_no_port_takes_a_stranger_for_one_of_its_own(shared_stage: LocalCluster, running: RunningQuery) -> None:
+    """Every port of every process: one whose RPC answers a stranger would say that it has no such endpoint."""
+    secret = read_secret(shared_stage.cluster.run.folder)["spark.authenticate.secret"]
+    ports = {
+        f"{'127.0.0.1' if p.address in ('::', '0.0.0.0') else p.address}:{p.port}"
+        for p in listening(every_pid(shared_stage))
+    }
+    assert len(ports) >= 10  # RPC and pages of the master and three workers, RPC and blocks of the driver
+
+    def knocks(where: str) -> list[str]:
+        return [knock(shared_stage, where, "Worker", given) for given in ("", "0" * len(secret), secret)]
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = dict(zip(ports, pool.map(knocks, ports), strict=True))
+    spoken = {where for where, (*_, own) in answers.items() if own == "" or NO_ENDPOINT in own}
+    assert len(spoken) >= 5, answers  # the RPC of master, workers and driver, which know the owner
+    let_in = {where: said for where, (*said, _) in answers.items() if any(not s or NO_ENDPOINT in s for s in said)}
+    assert let_in == {}
+    assert running.query.isActive
 
 
 def token(key: str) -> str:
@@ -165,18 +192,38 @@ def test_web_pages_are_for_the_owner_only(shared_stage: LocalCluster) -> None:
     assert refused == {"HTTP/1.1 403"}
 
 
+def opened_by(pids: Iterable[int]) -> set[Path]:
+    """Files and folders that processes have open now, but for what is installed and what the kernel has, and for the
+    file to which the shell of these tests writes."""
+    installed = (sys.prefix, sys.base_prefix, "/usr", "/lib", "/etc", "/proc", "/sys", "/dev", str(SOURCES))
+    found = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(link.readlink())
+    for number in (1, 2):
+        with suppress(OSError):
+            found.discard(Path(f"/proc/{os.getppid()}/fd/{number}").readlink())
+    return {p for p in found if p.is_absolute() and p.exists() and not str(p).startswith(installed)}
+
+
 def test_no_file_can_be_read_or_written(shared_stage: LocalCluster, running: RunningQuery) -> None:
-    run = shared_stage.cluster.run
+    """Every file of the cluster and of the checkpoint, every file that a process of it has open, and what the kernel
+    shows of those processes."""
+    run, pids = shared_stage.cluster.run, every_pid(shared_stage)
     endpoint = shared_stage.supervisor.serve()
-    places = [run.folder, run.folder / SECRET_FILE, run.folder / DAEMONS_FILE, run.folder / "run.json", endpoint.path]
-    places += [run.folder / "logs", run.folder / "work", *(run.folder / "logs").iterdir()]
-    places += list(running.checkpoint.rglob("*"))[:200]
-    places += [Path(f"/proc/{process.pid}/environ") for process in marked(run.run_id)]
+    places = {run.folder, *run.folder.rglob("*"), running.checkpoint, *running.checkpoint.rglob("*"), endpoint.path}
+    assert {run.folder / SECRET_FILE, run.folder / DAEMONS_FILE, run.folder / "run.json"} <= places
+    assert any("/work/" in str(p) for p in places) and any("/state/" in str(p) for p in places)
+    places |= opened_by(pids)
+    places |= {Path(f"/proc/{pid}/{name}") for pid in pids for name in ("environ", "mem", "maps", "fd", "cwd")}
+    # A link leads to what is installed; what it names is tried itself if it is one of ours.
+    tried = {p for p in places if not p.is_symlink() or str(p).startswith("/proc/")}
     with attacker() as stranger:
-        for place in places:
+        for place in tried:
             stranger.give(path=str(place))
         found = dict(stranger.end()["paths"])
-    assert len(found) == len(set(places))
+    assert len(found) == len(tried) > 100
     assert {place: can for place, can in found.items() if can} == {}
 
 

@@ -15,7 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
-from barograph.model import BadInput
+from barograph.engines.spark.bridge.reports import LastReport
+from barograph.model import BadInput, Instance
 
 
 class _Methods:
@@ -39,7 +40,13 @@ class Bridge:
         assert jvm is not None
         self._bridge: Any = _Methods(jvm.org.apache.spark.barograph.plugin.Bridge)
         if "BarographPlugin" not in (spark.conf.get("spark.plugins", "") or ""):
-            raise BadInput("this Spark application runs without Barograph's plug-in: see 'barograph conf'")
+            raise BadInput(
+                "this Spark session runs without Barograph's plug-in: run the script with 'barograph submit', or make "
+                "the session with barograph.configure(SparkSession.builder).getOrCreate()"
+            )
+
+        self.pods = str(spark.sparkContext.master).startswith("k8s:")
+        """Whether each executor has a host of its own, with a name that is never used again."""
 
     def lives(self) -> bool:
         """Whether the Spark application still runs."""
@@ -83,6 +90,17 @@ class Bridge:
     def pace(self, lengths_ms: Mapping[str, int]) -> None:
         """Set the length of epochs, also of the present ones. A topology that is not named has its trigger's length."""
         self._bridge.pace(json.dumps(dict(lengths_ms)))
+
+    def share(self, shares: Mapping[Instance, tuple[float, float]]) -> None:
+        """Exactly these instances are limited from now on: the most each may use, and what is reserved for it."""
+        listed: dict[str, list[list[object]]] = {}
+        for i, (limit_pct, reserved_pct) in shares.items():
+            listed.setdefault(i.topology, []).append([i.operator, i.index, limit_pct, reserved_pct])
+        self._bridge.share(json.dumps(listed))
+
+    def enforce(self, way: str) -> None:
+        """Hold instances to their limits in this way from now on."""
+        self._bridge.enforce(way)
 
     def is_still(self, topology: str, timeout_s: float) -> bool:
         """Whether its sources rest and none of its rows is in flight."""
@@ -135,34 +153,44 @@ class Bridge:
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
         return tuple(answer["living"]), tuple(answer["silent"])
 
-    def ages_s(self) -> dict[str, float]:
-        """Live executors that have reported, and how long ago each last did."""
-        return {executor: ms / 1000.0 for executor, ms in json.loads(self._bridge.ages(self._session)).items()}
+    def last_reports(self) -> dict[str, LastReport]:
+        """Of live executors that have reported."""
+        found = json.loads(self._bridge.lastReports(self._session))
+        return {executor: LastReport(ms / 1000.0, tuple(others)) for executor, (ms, others) in found.items()}
+
+    def stillborn(self) -> str:
+        """Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since."""
+        return str(self._bridge.stillborn())
 
     def end_silent(self, executor: str, why: str) -> bool:
         """End an executor that does not answer; the cluster starts another in its place. False if there is none."""
         return bool(self._bridge.endSilent(self._session, executor, why))
 
-    def unreachable(self) -> dict[str, list[str]]:
-        """Live executors, and the live executors that each does not reach."""
-        found: dict[str, list[str]] = json.loads(self._bridge.unreachable(self._session))
-        return found
-
     def avoid(self, executors: Iterable[str]) -> None:
         """Exactly these get no instances from the next epoch on, if the others have seats enough."""
         self._bridge.avoid(json.dumps(sorted(executors)))
+
+    def leaving(self) -> tuple[str, ...]:
+        """Executors that were decommissioned and still live. They get no instances any more."""
+        return tuple(json.loads(self._bridge.decommissioned(self._session)))
+
+    def foresee(self, topology: str) -> list[tuple[int, str]]:
+        """Instances (by index) that would sit elsewhere if the next epoch began now, and their executors."""
+        return [(index, executor) for index, executor in json.loads(self._bridge.foresee(self._session, topology))]
 
     def end_run(self, run: str, why: str) -> None:
         """End a query run as if it had failed for this reason."""
         self._bridge.endRun(self._session, run, why)
 
-    def release(self, executors: Iterable[str]) -> bool:
-        """End these executors, unless one of them runs a task. They are not replaced before ``want_all``."""
-        return bool(self._bridge.release(self._session, json.dumps(list(executors))))
+    def release(self, executors: Iterable[str], left: int | None) -> bool:
+        """End these executors, unless one of them runs a task. left: how many are wanted from now on; None: the others
+        that live now."""
+        ids = json.dumps(list(executors))
+        return bool(self._bridge.release(self._session, ids, -1 if left is None else left))
 
-    def want_all(self) -> None:
-        """Request an executor wherever there is room for one."""
-        self._bridge.wantAll(self._session)
+    def want(self, count: int | None) -> None:
+        """Want so many executors in all; None: one wherever there is room."""
+        self._bridge.want(self._session, -1 if count is None else count)
 
     def await_epoch_after(self, topology: str, epoch: int, timeout_s: float) -> int | None:
         """The next epoch's number once it is planned, which is after the previous one is committed; None on timeout.

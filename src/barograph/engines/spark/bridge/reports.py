@@ -8,16 +8,39 @@ from dataclasses import dataclass
 from sys import intern
 
 from barograph.engines.spark.bridge.message import Message
+from barograph.model import Node
 
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """A live executor. seats: how many tasks Spark runs there at once."""
+    """A live executor. seats: how many tasks Spark runs there at once. cores: as Spark counts them.
+
+    As it reports itself: group, group_cores: its control group, and the CPU that this may use (0: as much as there is);
+    allowed_cores: processors it may run on (0: not reported yet). enforces: the way in which it holds instances to
+    their limits; enforces_because: why not in the way that was asked for.
+    """
 
     id: str
     host: str
     seats: int
     cores: int
+    group: str = ""
+    group_cores: float = 0.0
+    allowed_cores: float = 0.0
+    enforces: str = ""
+    enforces_because: str = ""
+
+    def as_node(self, name: str) -> Node:
+        """A node with one executor like this one."""
+        return Node(name, 100.0 * self.cores, 1, self.seats)
+
+
+@dataclass(frozen=True, slots=True)
+class LastReport:
+    """Of an executor: how long ago it came, and the live executors that it does not reach."""
+
+    age_s: float
+    unreachable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +90,11 @@ def read_executors(message: Message) -> tuple[Executor, ...]:
             message.texts("executor_host"),
             message.whole("executor_seats"),
             message.whole("executor_cores"),
+            message.texts("executor_group"),
+            (milli / 1000 for milli in message.whole("executor_group_cores")),
+            (milli / 1000 for milli in message.whole("executor_allowed_cores")),
+            message.texts("executor_enforces"),
+            message.texts("executor_enforces_because"),
         )
     )
 

@@ -21,9 +21,9 @@ from barograph.model import EdgeTraffic, Metrics, NodeMetrics, TopologyMetrics
 _S, _MS = 1e-9, 1e-3
 METERS = (
     "arrived", "arrived_known", "executed", "emitted", "pending", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns",
-    "age_ms",
+    "throttled_ns", "held_ms", "age_ms",
 )  # fmt: skip
-_RISING = ("arrived", "executed", "emitted", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns")
+_RISING = ("arrived", "executed", "emitted", "cpu_ns", "busy_ns", "idle_ns", "blocked_ns", "throttled_ns")
 _NOTHING: Whole = np.zeros(0, dtype=np.int64)
 
 
@@ -138,6 +138,7 @@ def cycle_metrics(
         "busy_s": done["busy_ns"][rows] * _S,
         "idle_s": done["idle_ns"][rows] * _S,
         "blocked_s": done["blocked_ns"][rows] * _S,
+        "throttled_s": done["throttled_ns"][rows] * _S,
     }
     instances = tuple(i for layout in listed for i in layout.instances)
     return CycleMetrics(

@@ -185,6 +185,11 @@ class Telemetry:
         self.known.update(self.topologies)
         self.version += 1
 
+    def planned(self, name: str) -> Topology | None:
+        """As it was last planned, also if that run ended at once."""
+        found = [layout for layout in self._layouts.values() if layout.name == name and layout.operators]
+        return found[-1].topology(name in self._restartable) if found else None
+
     def _take_output(self, message: Message) -> None:
         if "output_topology" not in message:
             return

@@ -22,15 +22,19 @@ from barograph.logs import OnceOnly
 log = logging.getLogger(__name__)
 
 _LOOK_S = 0.2  # while something is down: it may be ordered up, or its wait be over
-_ALL_UP_S = 2.0  # an end is noticed at once, so this only makes up for what is not foreseen
+_ALL_UP_S = 10.0  # an end is noticed at once, so this only makes up for what is not foreseen
 _QUICK_DEATH_S = 10.0  # a node that dies sooner after its start waits longer for its next start
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 
 _NEVER = (-_LONGEST_WAIT_S, 0)
 
 
+def _mark_name(node: str) -> str:
+    return f"down-{node}"
+
+
 def _mark(run: Run, node: str) -> Path:
-    return run.folder / f"down-{node}"
+    return run.folder / _mark_name(node)
 
 
 def order_down(run: Run, node: str, why: str = "") -> None:
@@ -45,10 +49,10 @@ def order_up(run: Run, node: str) -> None:
 
 def ordered_down(run: Run, why: str) -> tuple[str, ...]:
     """Nodes that were ordered down for this reason."""
-    found = []
+    folder, found = run.folder, []  # each observation asks for it
     for node in run.settings.node_names():
         with contextlib.suppress(OSError):
-            if _mark(run, node).read_text() == why:
+            if (folder / _mark_name(node)).read_text() == why:
                 found.append(node)
     return tuple(found)
 

@@ -2,8 +2,8 @@
 
 Groups are ``barograph/<run>/<node>``. They are made before the node starts, so that executors start inside them, and
 have no limit at first, because a start is not part of a measurement; the limit is written once the node is up. The
-groups of instances are below (``limits``). Both versions of control groups are supported: v1 (``cpu.cfs_quota_us``) and
-v2 (``cpu.max``).
+groups of instances, if there are any, are below: executors make them. Both versions of control groups are supported:
+v1 (``cpu.cfs_quota_us``) and v2 (``cpu.max``).
 """
 
 import contextlib
@@ -48,7 +48,13 @@ class RunGroups:
 
     def fence(self, node: str, cpu: float) -> None:
         """Limit the node to so many cores from now on."""
-        _write(self.node(node), limit_steps(self.version, cpu))
+        group = self.node(node)
+        if self.version == 1:
+            # The kernel refuses a quota below that of a group further down. Executors write theirs again.
+            for below in sorted(p for p in group.rglob("*") if p.is_dir()):
+                with contextlib.suppress(OSError):  # just removed
+                    _write(below, lift_steps(1))
+        _write(group, limit_steps(self.version, cpu))
 
     def lift(self, node: str) -> None:
         """Take the limit away."""
@@ -116,30 +122,6 @@ def trees(mounts: str, own: str) -> tuple[Tree, ...]:
     return tuple(dict.fromkeys([*found_v1, *found_v2]))
 
 
-def accounting(mounts: str, own: str) -> Path | None:
-    """Where v1 counts CPU time if cpuacct is mounted apart from the cpu controller; None if it is not."""
-    for line in mounts.splitlines():
-        left, _, right = line.partition(" - ")
-        fields, kind = left.split(), right.split()
-        if len(fields) < 5 or len(kind) < 3 or kind[0] != "cgroup":
-            continue
-        controllers = kind[2].split(",")
-        if "cpuacct" in controllers and "cpu" not in controllers:
-            return Path(_unescaped(fields[4])) / _inside(_own_path(own, "cpuacct"), Path(_unescaped(fields[3])))
-    return None
-
-
-def accounts_of(groups: RunGroups) -> Path | None:
-    """The same run's folder in the hierarchy that counts CPU time, if that is a separate one."""
-    if groups.version != 1:
-        return None
-    try:
-        found = accounting(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
-    except OSError:
-        return None
-    return None if found is None else found / ROOM / groups.path.name
-
-
 def make_groups(run_id: str, nodes: Iterable[str]) -> RunGroups | str:
     """Make groups for a run and each of its nodes. Returns them, or one sentence that says why there are none."""
     try:
@@ -162,11 +144,7 @@ def remove_groups(groups: RunGroups, timeout_s: float = 10.0) -> None:
     """Remove a run's groups. Their processes must have ended; the kernel needs a moment after that."""
     if groups.path.parent.name != ROOM:
         raise ValueError(f"{groups.path} is not a group of Barograph")
-    deadline = time.monotonic() + timeout_s
-    _remove(groups.path, deadline)
-    accounts = accounts_of(groups)
-    if accounts is not None:
-        _remove(accounts, deadline)
+    _remove(groups.path, time.monotonic() + timeout_s)
 
 
 def _remove(path: Path, deadline: float) -> None:

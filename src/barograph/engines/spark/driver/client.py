@@ -4,6 +4,7 @@ Needs no Spark. One connection, opened at the first use and again after it broke
 that uses it is killed, the topologies go on.
 """
 
+import contextlib
 import logging
 import os
 import secrets
@@ -59,6 +60,11 @@ class RemoteEngine:
         """While frozen no plan is applied; topologies go on as they are, and queries that die are still restarted."""
         self.ask("freeze", {"on": on})
 
+    def controllers(self) -> list[dict[str, Any]]:
+        """Those that are attached to the driver, and the last ones that were; oldest first."""
+        found: list[dict[str, Any]] = self.ask("controllers")
+        return found
+
     def ask(self, verb: str, body: object = None, timeout_s: float = ANSWER_S) -> Any:
         """One request. Raises Closed if the driver does not answer, BadInput or DriverFailed if the request failed."""
         with self._lock:
@@ -76,6 +82,12 @@ class RemoteEngine:
         if answer["ok"]:
             return answer["body"]
         raise (BadInput if answer["kind"] == "bad input" else DriverFailed)(answer["error"])
+
+    def interrupt(self) -> None:
+        """Break the connection: a request under way fails at once. It takes no lock: a signal handler may call it."""
+        if (connection := self._connection) is not None:
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         with self._lock:

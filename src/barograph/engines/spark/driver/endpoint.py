@@ -2,9 +2,9 @@
 
 A Unix socket that only its owner may open, in a folder that only its owner may enter; clients of another user, as the
 kernel identifies them, are refused. Each client has a thread, and each message a deadline, so that a client that hangs,
-is slow, or is killed in the middle of a message does not disturb the others. A process that has no file descriptor left
-takes no client for a moment, and then again. A request is carried out completely even if its client is gone.
-Nothing is decided here.
+is slow, or is killed in the middle of a message does not disturb the others. If every place is taken, the client that
+has been silent for longest loses its place. A process that has no file descriptor left takes no client for a moment,
+and then again. A request is carried out completely even if its client is gone. Nothing is decided here.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 IDLE_S = 600.0  # a controller asks every few seconds; a client that is silent for longer must connect again
 TALK_S = 10.0  # from the first byte of a message to its last, either way
 MOST_CLIENTS = 32
+_LEAVE_S = 1.0  # until a client that has lost its place is gone
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0  # before the next client, while none can be taken
 _PEER = struct.Struct("3i")
 
@@ -40,6 +42,7 @@ class Endpoint:
         self._verbs, self._idle_s, self._talk_s = dict(verbs), idle_s, talk_s
         self._clients = threading.BoundedSemaphore(MOST_CLIENTS)
         self._open: set[socket.socket] = set()
+        self._silent_since_s: dict[socket.socket, float] = {}  # clients of which no message has begun
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._warnings = OnceOnly(log)
@@ -84,7 +87,7 @@ class Endpoint:
     def _take(self, connection: socket.socket) -> None:
         """Serve the client in a thread of its own, or close the connection."""
         try:
-            if _peer_uid(connection) != os.getuid() or not self._clients.acquire(blocking=False):
+            if _peer_uid(connection) != os.getuid() or not self._has_place():
                 connection.close()
                 return
         except OSError:
@@ -97,6 +100,18 @@ class Endpoint:
             self._clients.release()
             raise
 
+    def _has_place(self) -> bool:
+        if self._clients.acquire(blocking=False):
+            return True
+        with self._lock:
+            silent = min(self._silent_since_s, key=lambda c: self._silent_since_s[c], default=None)
+            if silent is None or time.monotonic() - self._silent_since_s[silent] < self._talk_s:
+                return False
+            log.info("a client of %s that was silent for %g s loses its place to another", self.path, self._talk_s)
+            with contextlib.suppress(OSError):
+                silent.shutdown(socket.SHUT_RDWR)  # wakes its thread, which leaves
+        return self._clients.acquire(timeout=_LEAVE_S)
+
     def _serve(self, connection: socket.socket) -> None:
         with self._lock:
             self._open.add(connection)
@@ -104,7 +119,7 @@ class Endpoint:
             with connection:
                 while not self._closed.is_set():
                     try:
-                        request = receive(connection, self._idle_s, self._talk_s)
+                        request = self._next(connection)
                     except BadInput as error:  # the start of the next message is unknown
                         send(connection, {"ok": False, "kind": "bad input", "error": str(error)}, self._talk_s)
                         return
@@ -115,6 +130,19 @@ class Endpoint:
             with self._lock:
                 self._open.discard(connection)
             self._clients.release()
+
+    def _next(self, connection: socket.socket) -> Any:
+        with self._lock:
+            self._silent_since_s[connection] = time.monotonic()
+
+        def heard() -> None:
+            with self._lock:
+                self._silent_since_s.pop(connection, None)
+
+        try:
+            return receive(connection, self._idle_s, self._talk_s, heard)
+        finally:
+            heard()
 
     def _send(self, connection: socket.socket, answer: dict[str, Any]) -> None:
         try:

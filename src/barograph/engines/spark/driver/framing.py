@@ -8,7 +8,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,12 +43,14 @@ def send(connection: socket.socket, message: object, within_s: float) -> None:
         raise Closed(f"the message could not be sent: {error}") from error
 
 
-def receive(connection: socket.socket, first_s: float, rest_s: float) -> Any:
+def receive(connection: socket.socket, first_s: float, rest_s: float, begun: Callable[[], None] = lambda: None) -> Any:
     """The next message: its first byte within first_s, all others together within rest_s of the first.
 
-    The time is that of the whole message, not of each read: a peer that sends a byte now and then is too slow.
+    begun: called when the first byte has come. The time is that of the whole message, not of each read: a peer that
+    sends a byte now and then is too slow.
     """
     head = _exactly(connection, 1, time.monotonic() + first_s)
+    begun()
     deadline_s = time.monotonic() + rest_s
     (length,) = _HEAD.unpack(head + _exactly(connection, _HEAD.size - 1, deadline_s))
     if length > MOST_BYTES:

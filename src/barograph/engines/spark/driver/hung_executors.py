@@ -6,9 +6,10 @@ Spark is told to end and replace it. The query then restarts as after any lost e
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.cluster.node_status import executors_of
 from barograph.engines.spark.cluster.processes import kill
 from barograph.engines.spark.cluster.runs import Run
@@ -23,17 +24,13 @@ class WatchedExecutors(Protocol):
 
     application: str
 
-    def lives(self) -> bool: ...
-
-    def ages_s(self) -> dict[str, float]: ...
-
     def end_silent(self, executor: str, why: str) -> bool: ...
 
     def where(self, executor: str) -> str: ...
 
 
 class HungExecutors:
-    """Of one application; ``RegularUpkeep`` calls ``keep_up`` each second. run: its embedded cluster, if it has one."""
+    """Of one application; ``ExecutorWatch`` calls ``judge`` each second. run: its embedded cluster, if it has one."""
 
     def __init__(
         self,
@@ -46,11 +43,9 @@ class HungExecutors:
         self._silence, self._hung_after_s = Silence(hung_after_s), hung_after_s
         self._warnings = OnceOnly(log)
 
-    def lives(self) -> bool:
-        return self._engine.lives()
-
-    def keep_up(self) -> None:
-        ages_s = self._engine.ages_s()
+    def judge(self, reports: Mapping[str, LastReport]) -> None:
+        """reports: of every live executor that has reported, as of now."""
+        ages_s = {executor: report.age_s for executor, report in reports.items()}
         found = self._silence.judge(ages_s, self._now())
         if found.spared:
             names = ", ".join(map(self._engine.where, found.spared))

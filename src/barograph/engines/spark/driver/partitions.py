@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.query.failures.diagnosis import CUT_OFF
 from barograph.logs import OnceOnly
 
@@ -23,10 +24,6 @@ Pair = tuple[str, str]
 
 class PartitionedExecutors(Protocol):
     """What this needs of an engine."""
-
-    def lives(self) -> bool: ...
-
-    def unreachable(self) -> dict[str, list[str]]: ...
 
     def avoid(self, executors: Collection[str]) -> None: ...
 
@@ -57,7 +54,7 @@ def to_avoid(pairs: Collection[Pair], already: Collection[str], used: Mapping[st
 
 
 class Partitions:
-    """Of one application; ``RegularUpkeep`` calls ``keep_up`` each second."""
+    """Of one application; ``ExecutorWatch`` calls ``judge`` each second."""
 
     def __init__(self, engine: PartitionedExecutors, now: Callable[[], float] = time.monotonic) -> None:
         self._engine, self._now = engine, now
@@ -66,11 +63,9 @@ class Partitions:
         self._ended: set[str] = set()
         self._warnings = OnceOnly(log)
 
-    def lives(self) -> bool:
-        return self._engine.lives()
-
-    def keep_up(self) -> None:
-        pairs = pairs_of(self._engine.unreachable())
+    def judge(self, reports: Mapping[str, LastReport]) -> None:
+        """reports: of every live executor that has reported."""
+        pairs = pairs_of({executor: report.unreachable for executor, report in reports.items()})
         if not pairs and not self._until_s:
             return
         runs = self._engine.supervised_runs()

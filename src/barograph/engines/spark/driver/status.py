@@ -27,10 +27,12 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "run": supervisor.run_name,
         "pid": os.getpid(),
         "frozen": supervisor.frozen,
-        "nodes": [_node(now, n) | _held_back(engine, n.name) for n in engine.nodes],
+        "controllers": [c for c in supervisor.controllers.table() if c["attached"]],
+        "nodes": [_node(now, n) | _held_back(engine, n.name) | _enforcement(engine, n.name) for n in engine.nodes],
         "topologies": [
             _topology(now, name, queries.get(name), _out_rows_s(engine, name))
             | {"epoch_s": lengths_s.get(name), "resting": name in engine.gates.paused | engine.gates.resting}
+            | {"limits": _limits(engine, now, name)}
             for name in names
         ],
     }
@@ -53,6 +55,31 @@ def _node(now: Snapshot, node: Node) -> dict[str, Any]:
 def _held_back(engine: "SparkEngine", node: str) -> dict[str, Any]:
     deaths, left_s = engine.held_back().get(node, (0, None))
     return {"deaths_in_a_row": deaths, "held_back_s": None if left_s is None else round(left_s, 1)}
+
+
+def _enforcement(engine: "SparkEngine", node: str) -> dict[str, Any]:
+    """How the node's executors hold instances to their limits, and what they say against it."""
+    mine = [e for e in engine.live_executors if engine.node_of(e.id) == node]
+    return {
+        "enforces": sorted({e.enforces for e in mine if e.enforces}),
+        "enforces_because": sorted({e.enforces_because for e in mine if e.enforces_because}),
+    }
+
+
+def _limits(engine: "SparkEngine", now: Snapshot, topology: str) -> dict[str, dict[str, Any]]:
+    """The limited instances: what each may use and what is reserved for it, what it used, for how long it was held."""
+    found = {}
+    shares = engine.shares.shares_pct
+    for instance, limit_pct in sorted(engine.shares.limits_pct.items()):
+        if instance.topology == topology and instance in now.placement.slots:
+            row = now.metrics.row(instance)
+            found[f"{instance.operator}/{instance.index}"] = {
+                "limit_pct": round(limit_pct, 1),
+                "share_pct": round(shares[instance], 1) if instance in shares else None,
+                "used_pct": round(100.0 * row.cpu_s / now.cycle_s, 1),
+                "throttled_pct": round(100.0 * row.throttled_s / now.cycle_s, 1),
+            }
+    return found
 
 
 def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: float) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from barograph.config import resolve
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.port import CONTROLLER
+from barograph.engines.spark.attached_controllers import AttachedControllers
 from barograph.engines.spark.bridge.baselines import require_observer
-from barograph.engines.spark.cluster.node_release import NodeRelease, released_nodes
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
@@ -27,13 +27,16 @@ from barograph.engines.spark.driver.hung_executors import HungExecutors
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
-from barograph.engines.spark.driver.upkeep import RegularUpkeep
+from barograph.engines.spark.driver.upkeep import ExecutorWatch, JudgesExecutors, RegularUpkeep
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.executors.chosen import executors_of
+from barograph.engines.spark.executors.decommissions import Decommissions
+from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
-from barograph.engines.spark.query.writer_ahead import Build
 from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
 from barograph.model.codec import from_json, to_json
 
@@ -52,28 +55,40 @@ class Supervisor:
         if nodes is None:
             hosts = {} if run is None else run.settings.addresses()
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
-        self.engine = SparkEngine(spark, nodes, released=lambda: released_nodes(run)) if engine is None else engine
+        self.engine = SparkEngine(spark, nodes) if engine is None else engine
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
         self.engine.application = str(spark.sparkContext.applicationId)
-        self.node_release = NodeRelease(self.engine, run, self.engine.application)
+        conf = dict(spark.sparkContext.getConf().getAll())
+        self.engine.executors = executors_of(
+            self.engine, conf, run, self.engine.application, lambda: len(self.engine.workers())
+        )
+        self.node_release = NodeRelease(self.engine, self.engine.executors)
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self._one_plan = OnePlan(lambda plan: apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S))
         self.frozen = False
         self.change_signal = ChangeSignal()
+        self.controllers = AttachedControllers()
         self.steered_s: float | None = None
         """When a controller last sent a plan, on the machine's monotonic clock; None if none ever did."""
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
         self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen)
-        self._upkeep = [RegularUpkeep(self.engine), RegularUpkeep(self.bounds, what="bounding epochs")]
-        hung_after_s = resolve(spark=dict(spark.sparkContext.getConf().getAll()))["executor.hung-after"]
+        config = resolve(spark=conf)
+        if engine is None:  # the session's settings are known to the plug-in, a file's are not
+            self.engine.enforce(config["enforce"])
+        judges: list[JudgesExecutors] = [Partitions(self.engine)]
+        hung_after_s = config["executor.hung-after"]
         if hung_after_s is not None and self.engine.can_grow():
-            # A thread of its own: upkeep may wait for the engine's lock, and then it would look as if it came late.
-            watch = HungExecutors(self.engine, run, hung_after_s)
-            self._upkeep.append(RegularUpkeep(watch, what="looking for hung executors"))
-        self._upkeep.append(RegularUpkeep(Partitions(self.engine), what="looking for executors that are cut off"))
+            judges.insert(0, HungExecutors(self.engine, run, hung_after_s))
+        # Executors have a thread of their own: upkeep may wait for the engine's lock, and then the look at them would
+        # come late, as if the driver had been stopped.
+        self._upkeep = [
+            RegularUpkeep({"keeping up limits and orders": self.engine, "bounding epochs": self.bounds}),
+            RegularUpkeep({"looking for hung and cut off executors": ExecutorWatch(self.engine, *judges)}),
+            RegularUpkeep({"leaving decommissioned executors": Decommissions(self.engine)}),
+        ]
 
     def start(
         self,
@@ -151,6 +166,7 @@ class Supervisor:
                 "pace": self.engine.pace.want,
                 "glance": lambda body: to_json(self.engine.glance(_observer(body))),
                 "news": self.change_signal.verb,
+                "controllers": self.controllers.verb,
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
         return self.endpoint

@@ -1,14 +1,17 @@
-"""Calls the engine's upkeep at regular intervals, so that looking need not do it: observers change nothing.
+"""Calls upkeep at regular intervals, so that looking need not do it: observers change nothing.
 
-What upkeep does is the engine's; see ``SparkEngine.keep_up``.
+What upkeep does is the engine's (``SparkEngine.keep_up``), or that of what it is given. Each wake-up of a thread and
+each call into the driver's JVM costs CPU, so that a thread, and a look at the executors, serves as many as it can.
 """
 
 import logging
 import threading
+from collections.abc import Mapping
 from typing import Protocol
 
 from py4j.protocol import Py4JError
 
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
@@ -23,10 +26,10 @@ class KeptUp(Protocol):
 
 
 class RegularUpkeep:
-    """A thread of the supervisor. It ends with ``close``, or with the Spark application. what: it does."""
+    """A thread of the supervisor. It ends with ``close``, or with the Spark application. kept: what each does."""
 
-    def __init__(self, engine: KeptUp, every_s: float = EVERY_S, what: str = "keeping up limits and orders") -> None:
-        self._engine, self._every_s, self._what = engine, every_s, what
+    def __init__(self, kept: Mapping[str, KeptUp], every_s: float = EVERY_S) -> None:
+        self._kept, self._every_s = dict(kept), every_s
         self._closed = threading.Event()
         self._warnings = OnceOnly(log)
         self._thread = threading.Thread(target=self._run, name="barograph-upkeep", daemon=True)
@@ -39,10 +42,45 @@ class RegularUpkeep:
 
     def _run(self) -> None:
         while not self._closed.wait(self._every_s):
+            for what, kept in self._kept.items():
+                try:
+                    kept.keep_up()
+                    self._warnings.over(what)
+                except (Py4JError, OSError) as error:
+                    if not kept.lives():
+                        return
+                    self._warnings.warn(what, f"{what} failed: {error}; it is tried again")
+
+
+class ReportedExecutors(Protocol):
+    """What ``ExecutorWatch`` needs of an engine."""
+
+    def lives(self) -> bool: ...
+
+    def last_reports(self) -> dict[str, LastReport]: ...
+
+
+class JudgesExecutors(Protocol):
+    def judge(self, reports: Mapping[str, LastReport]) -> None: ...
+
+
+class ExecutorWatch:
+    """Asks what executors last reported, once for all that judge them by it."""
+
+    def __init__(self, engine: ReportedExecutors, *judges: JudgesExecutors) -> None:
+        self._engine, self._judges = engine, judges
+
+    def lives(self) -> bool:
+        return self._engine.lives()
+
+    def keep_up(self) -> None:
+        """Each judges, also if another fails; the first error is raised afterwards."""
+        reports = self._engine.last_reports()
+        failed: Py4JError | OSError | None = None
+        for judge in self._judges:
             try:
-                self._engine.keep_up()
-                self._warnings.over("upkeep")
+                judge.judge(reports)
             except (Py4JError, OSError) as error:
-                if not self._engine.lives():
-                    return
-                self._warnings.warn("upkeep", f"{self._what} failed: {error}; it is tried again")
+                failed = failed or error
+        if failed is not None:
+            raise failed

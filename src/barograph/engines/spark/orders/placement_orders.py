@@ -137,6 +137,11 @@ class PlacementOrders:
             self.send((topology,))
         return sum(given.values())
 
+    def begin_smaller(self, topology: str, wanted: Mapping[str, int], given: Mapping[str, int]) -> None:
+        """The next query run has these instances, until there are seats for those that are wanted."""
+        self._fewer[topology] = FewerInstances(wanted, given)
+        self.send((topology,))
+
     def restore(self) -> None:
         """Send orders again that can be followed again: a slot whose executor was lost has a new one that is past
         its start, or there are seats again for all instances. They take effect at the next epoch."""

@@ -7,8 +7,8 @@ from barograph.model import MigrationMode, Plan, Refusal, RefusalCode
 
 
 def enforceable(plan: Plan, no_limits_because: str) -> tuple[Plan, tuple[Refusal, ...]]:
-    """The plan without what this engine can never do, and what that is. Everything runs without limits too, so a plan
-    is not refused for them. no_limits_because: why the CPU of instances cannot be limited; empty if it can."""
+    """The plan without what this engine cannot do, and what that is. Everything runs without limits too, so a plan is
+    not refused for them. no_limits_because: why no executor limits the CPU of instances; empty if one does."""
     if not plan.limits_pct or not no_limits_because:
         return plan, ()
     return replace(plan, limits_pct={}), (Refusal("CPU limits", RefusalCode.NO_LIMITS, no_limits_because),)

@@ -13,7 +13,7 @@ from barograph.engines.spark.query.replayed import Replayed
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.25  # while rows are read again; each look costs the driver CPU
-CALM_S = 1.0
+CALM_S = 60.0  # nothing is left to read again; the end of the run is noticed at once all the same
 
 
 class EndsEpochs(Protocol):

@@ -1,33 +1,63 @@
-"""What the author of a query asks for besides its plan: its priority and how many nodes. Spark has no such options."""
+"""What the author of a query asks for besides its plan: priority, nodes, operators, quotas. Spark has no such thing."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from barograph.config import default
+from barograph.engines.spark.query.operator_options import OperatorOptions, parse_names, parse_numbers, parse_ranges
 from barograph.model import Topology
-from barograph.model.checks import require, require_whole
+from barograph.model.checks import require, require_positive, require_whole
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """level: priority, 1 is highest. The others as in ``Topology``; None leaves them to the policy."""
+    """level: priority, 1 is highest. instances, excluded, cpu, memory: of operators, as they are written
+    (``operator_options``). quota_cpu_pct, quota_executors: the most that the query may have. The others as in
+    ``Topology``; None leaves them to the policy."""
 
     level: int = default("query.level")
     desired_nodes: int | None = default("query.desired-nodes")
     minimum_nodes: int | None = default("query.minimum-nodes")
     workers: int | None = default("query.workers")
     isolate_nodes: int = default("query.isolate-nodes")
+    instances: str | None = default("query.instances")
+    excluded: str | None = default("query.excluded")
+    cpu: str | None = default("query.cpu")
+    memory: str | None = default("query.memory")
+    quota_cpu_pct: float | None = default("query.quota-cpu")
+    quota_executors: int | None = default("query.quota-executors")
 
     def __post_init__(self) -> None:
         require_whole("level", self.level, 1)
-        for name, least in (("desired_nodes", 1), ("minimum_nodes", 0), ("workers", 1)):
+        for name, least in (("desired_nodes", 1), ("minimum_nodes", 0), ("workers", 1), ("quota_executors", 1)):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), least)
         require_whole("isolate_nodes", self.isolate_nodes)
+        if self.quota_cpu_pct is not None:
+            require_positive("quota_cpu_pct", self.quota_cpu_pct)
         if self.desired_nodes is not None and self.minimum_nodes is not None:
             require(
                 self.minimum_nodes <= self.desired_nodes,
                 f"minimum_nodes {self.minimum_nodes} is above desired_nodes {self.desired_nodes}",
             )
+        self.operators()
+
+    def operators(self) -> OperatorOptions:
+        return OperatorOptions(
+            parse_ranges(self.instances or ""),
+            parse_names(self.excluded or ""),
+            parse_numbers("query.cpu", self.cpu or ""),
+            parse_numbers("query.memory", self.memory or ""),
+        )
 
     def of(self, topology: Topology) -> Topology:
-        return replace(topology, **asdict(self))
+        return replace(
+            topology,
+            operators=self.operators().of(topology),
+            level=self.level,
+            desired_nodes=self.desired_nodes,
+            minimum_nodes=self.minimum_nodes,
+            workers=self.workers,
+            isolate_nodes=self.isolate_nodes,
+            quota_cpu_pct=self.quota_cpu_pct,
+            quota_workers=self.quota_executors,
+        )

@@ -21,7 +21,7 @@ from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.checkpoint import checkpoint_of, require_kept_checkpoint
 from barograph.engines.spark.query.early_commit import EarlyCommit
-from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits
+from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits, ended_by
 from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.patience import Patience
 from barograph.engines.spark.query.failures.post_mortem import PostMortem
@@ -29,8 +29,10 @@ from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
 from barograph.engines.spark.query.requested_restarts import RequestedRestarts
-from barograph.engines.spark.query.room import await_room
-from barograph.engines.spark.query.writer_ahead import Build, WriterAhead
+from barograph.engines.spark.query.start.first_size import FirstSize
+from barograph.engines.spark.query.start.prepared_start import PreparedStart, starting_a_run
+from barograph.engines.spark.query.start.room import await_room
+from barograph.engines.spark.query.start.writer_ahead import Build, WriterAhead
 from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
@@ -53,8 +55,7 @@ class QueryRuns:
     def __init__(self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits) -> None:
         self._engine, self._limits = engine, limits
         self.lock = threading.RLock()
-        self.ended = threading.Event()
-        self.up = threading.Event()
+        self.ended, self.up = threading.Event(), threading.Event()
         self.error: Exception | None = None
         self.given_up: GivenUp | None = None
         self.restarts: list[Restart] = []
@@ -65,6 +66,7 @@ class QueryRuns:
         self._patience = Patience(engine.lives, self.stopping.wait, limits.keep_trying_s, limits.longest_wait_s)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
+        self._first_size = FirstSize(engine, self.stopping.wait)
         self.run_id = ""
         self.query = self._started(self._writers.take())
         self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
@@ -125,9 +127,10 @@ class QueryRuns:
         log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error)
         self._give_up(error, why)
 
-    def _started(self, writer: DataStreamWriter) -> StreamingQuery:
+    def _started(self, writer: DataStreamWriter | PreparedStart) -> StreamingQuery:
         try:
-            query = writer.start()
+            with starting_a_run(), self._first_size.at_start(writer):
+                query = writer.start()
         except PySparkException as error:
             if taken := other_owner(str(error)):
                 raise BadInput(taken) from None
@@ -152,17 +155,19 @@ class QueryRuns:
 
     def _follow(self) -> QueryRunEnd | None:
         """Follow the present run, and those that requests start, until one ends without a request. Returns how."""
-        end = self._await_up()
-        while end is None:
-            look_s = self._patience.ask(lambda: self._early.look(self.run_id))
-            end = self._patience.ask(partial(self._engine.await_end, self.query, look_s))
-            if end is not None and (request := self._requests.present) is not None and not self.stopping.is_set():
-                if end.died:
-                    request.died = True
-                    request.finish("it died while its epoch was being ended, and goes on as it was")
-                else:
-                    end = self._restarted(request)
-        return end
+        end = self._await_up()  # a request may stop it as soon as it is up
+        while True:
+            while end is None:
+                look_s = self._patience.ask(lambda: self._early.look(self.run_id))
+                end = self._patience.ask(partial(self._engine.await_end, self.query, look_s))
+            request = self._requests.present
+            if self.stopping.is_set() or request is None or request.done.is_set():
+                return self._requests.judged(end, self.run_id)
+            if end.died:
+                request.finish("it died while its epoch was being ended, and goes on as it was", died=True)
+                return end
+            if (end := self._restarted(request)) is None and self.stopping.is_set():
+                return None
 
     def _restarted(self, request: RestartRequest) -> QueryRunEnd | None:
         """Do what is requested while the query is stopped, and start its next run. Returns its end if it has ended."""
@@ -184,8 +189,7 @@ class QueryRuns:
             request.finish(f"it could not be started again: {refused}")
             self._refused = refused
             return QueryRunEnd(EndKind.DIED, str(refused))
-        end = self._await_up()
-        if end is not None and end.died:
+        if (end := self._await_up()) is not None and end.died:
             problem = problem or "it died when it was started again"
         request.finish(problem)
         return end
@@ -211,8 +215,7 @@ class QueryRuns:
 
     def _is_up(self) -> bool:
         self._engine.refresh()
-        epoch = self._engine.present(self.topology)
-        return epoch is not None and epoch.run == self.run_id and epoch.is_up
+        return (epoch := self._engine.present(self.topology)) is not None and epoch.run == self.run_id and epoch.is_up
 
     def _next_run(self, end: QueryRunEnd) -> QueryRunEnd | None:
         """Diagnose why a run died, start the next and follow it. Returns how that ends; None if there is no next."""
@@ -242,6 +245,10 @@ class QueryRuns:
         while self.query is dead:
             self.doing = "finding out why it died"
             death = examine(refused)
+            chosen = partial(self._first_size.chosen_after, death, self.topology)
+            if not self._deaths.was_up and self._patience.ask(chosen):
+                self._deaths.forget()
+                return self._follow() if self._tried(dead) else None
             if why := self._deaths.why_given_up():
                 self._give_up(refused or self._error_of(dead, text), why)
                 return None
@@ -288,11 +295,4 @@ class QueryRuns:
         return RuntimeError(text)
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
-        self.given_up = why
-        if why.code is GiveUpCode.NEVER_FITS:  # Spark's stack trace says nothing more
-            error = BadInput(f"the query {self.topology} was not started: {why.text}")
-        elif why.code is GiveUpCode.OTHER_OWNER:
-            error = BadInput(f"the query {self.topology} was ended: {why.text}")
-        else:
-            error.add_note(f"not started again: {why.text}")
-        self.error = error
+        self.given_up, self.error = why, ended_by(self.topology, error, why)

@@ -36,8 +36,8 @@ class RestartRequest:
     problem: str = ""
     died: bool = False
 
-    def finish(self, problem: str = "") -> None:
-        self.problem = problem
+    def finish(self, problem: str = "", died: bool = False) -> None:
+        self.problem, self.died = problem, died
         self.done.set()
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, Protocol
 
-from barograph.engines.spark.bridge.query_run import QueryRunEnd
+from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.repartition import RestartRequest
 
@@ -45,6 +45,14 @@ class RequestedRestarts:
         self._engine, self._runs = engine, runs
         self._one_at_a_time = threading.Lock()
         self.present: RestartRequest | None = None
+        self._failed_stop: tuple[str, str] = ("", "")  # the run whose stop failed, and why
+
+    def judged(self, end: QueryRunEnd, run: str) -> QueryRunEnd:
+        """How a run has really ended: one whose stop failed for a request may stop later all the same, and its query
+        must go on."""
+        if end.died or run != self._failed_stop[0]:
+            return end
+        return QueryRunEnd(EndKind.DIED, f"it was stopped for a restart, and that failed: {self._failed_stop[1]}")
 
     def ask(self, count: int | None, between: Between | None) -> str:
         """See ``Restartable.repartition``. A query that dies before it is stopped is waited for, and stopped then."""
@@ -71,7 +79,11 @@ class RequestedRestarts:
                 with runs.lock:
                     if runs.stopping.is_set() or runs.run_id != before:
                         return f"it ended meanwhile: {runs.doing}"
-                    runs.query.stop()
+                    try:
+                        runs.query.stop()
+                    except Exception as error:
+                        self._failed_stop = (before, f"{type(error).__name__}: {error}")
+                        raise
                 request.done.wait()
                 return request.problem
             finally:

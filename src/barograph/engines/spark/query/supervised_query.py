@@ -15,14 +15,21 @@ from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.progress import read_progress
 from barograph.engines.spark.query.query_runs import PROGRESS_KEPT, QueryRuns
 from barograph.engines.spark.query.replayed import Restart
-from barograph.engines.spark.query.writer_ahead import Build
+from barograph.engines.spark.query.start.writer_ahead import Build
 
 
-class Supervised:
-    """A query that is restarted when it dies. Make one with ``Supervisor.start``."""
+class Supervised(StreamingQuery):
+    """A query that is restarted when it dies. Make one with ``Supervisor.start``.
+
+    It is a StreamingQuery to programs that ask for one; it overrides everything that belongs to a single run.
+    """
 
     def __init__(self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits) -> None:
         self._runs = QueryRuns(engine, build, checkpoint, limits)
+
+    @property
+    def _jsq(self) -> Any:
+        return self._runs.query._jsq
 
     # --- the interface of Spark's StreamingQuery ---
 
@@ -37,7 +44,7 @@ class Supervised:
         return self._runs.run_id
 
     @property
-    def name(self) -> str | None:
+    def name(self) -> str | None:  # type: ignore[override]  # as Spark has it; its hint is wrong
         return self._runs.query.name
 
     @property
@@ -62,7 +69,7 @@ class Supervised:
         with runs.lock:
             return [*map(read_progress, runs.progress), *runs.query.recentProgress][-PROGRESS_KEPT:]
 
-    def exception(self) -> Exception | None:
+    def exception(self) -> Exception | None:  # type: ignore[override]  # also one of ours
         """What ended it for good; None while it runs, is being restarted, or was stopped."""
         return self._runs.error
 
@@ -82,6 +89,10 @@ class Supervised:
     def stop(self) -> None:
         """End it for good. It has ended when this returns."""
         self._runs.stop()
+
+    def await_end(self) -> None:
+        """Until it is stopped or given up; unlike ``awaitTermination`` it does not raise what ended it."""
+        self._runs.ended.wait()
 
     # --- for the supervisor ---
 

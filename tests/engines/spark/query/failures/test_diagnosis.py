@@ -12,6 +12,7 @@ from barograph.engines.spark.query.failures.diagnosis import (
     diagnose,
     diagnose_failed_start,
     give_up,
+    never_fits,
     signature,
     wait_s,
 )
@@ -193,3 +194,24 @@ def test_the_first_restart_is_immediate_and_later_ones_wait_longer_and_longer() 
     died = deaths(*[TASK] * 6)
     assert wait_s(deaths(*[TASK] * 6, every_s=700.0), LIMITS) == 0.0, "deaths that are long ago do not count"
     assert [wait_s(died[:n], LIMITS) for n in range(1, 7)] == [0.0, 0.5, 1.0, 2.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("seats", "stillborn", "advice"),
+    [
+        (0, "", "set spark.sql.shuffle.partitions to a lower number"),
+        (2, "java.lang.ClassNotFoundException: org.apache.spark.barograph.BarographPlugin", "set spark.sql.shuffle"),
+        (0, "Unable to create executor due to no space", "as they start (Unable to create executor due to no space)"),
+        (
+            0,
+            "Unable to create executor due to org.apache.spark.barograph.BarographPlugin",
+            "they do not have barograph-plugin.jar: barograph submit and barograph conf --ship send it",
+        ),
+    ],
+)
+def test_executors_that_end_as_they_start_are_named_as_the_reason(seats: int, stillborn: str, advice: str) -> None:
+    deaths = [Death(1.0, Cause.SEATS, "too few seats", None, "", needed_seats=4)] * 2
+    why = never_fits(deaths, seats, can_grow=True, stillborn=stillborn)
+    assert why is not None
+    assert f"it needs 4 seats, one for each instance, and the application has {seats}: " in why.text
+    assert advice in why.text

@@ -34,6 +34,9 @@ _BUGS = (
 )  # fmt: skip
 # Of a run that was ended because two of its executors lost their connection; see driver/partitions.py.
 CUT_OFF = "do not reach each other"
+# In the end of an executor that does not find the plug-in.
+_OURS = "org.apache.spark.barograph"
+_WITHOUT_JAR = ", because they do not have barograph-plugin.jar: barograph submit and barograph conf --ship send it"
 _SHORT = 300
 
 
@@ -151,6 +154,16 @@ class GivenUp:
         return self.code in (GiveUpCode.REFUSED, GiveUpCode.SAME_FAILURE)
 
 
+def ended_by(topology: str, error: Exception, why: GivenUp) -> Exception:
+    """What the program sees of a query that is given up. error: of its last run."""
+    if why.code is GiveUpCode.NEVER_FITS:  # Spark's stack trace says nothing more
+        return BadInput(f"the query {topology} was not started: {why.text}")
+    if why.code is GiveUpCode.OTHER_OWNER:
+        return BadInput(f"the query {topology} was ended: {why.text}")
+    error.add_note(f"not started again: {why.text}")
+    return error
+
+
 def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
     """Why the query is not restarted; None if it is. deaths: those since the last committed epoch, the latest last."""
     last = deaths[-1]
@@ -181,9 +194,9 @@ def give_up(deaths: Sequence[Death], limits: RestartLimits) -> GivenUp | None:
     return None
 
 
-def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool) -> GivenUp | None:
+def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool, stillborn: str = "") -> GivenUp | None:
     """Of a query that has never run. seats: of all executors. can_grow: whether executors may still come; then they
-    were waited for between two deaths."""
+    were waited for between two deaths. stillborn: why executors end as they start; empty if they do not."""
     last = deaths[-1]
     if last.cause is not Cause.SEATS or last.needed_seats <= seats:
         return None
@@ -191,6 +204,8 @@ def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool) -> GivenUp |
         return None
     there = f"it needs {last.needed_seats} seats, one for each instance, and the application has {seats}"
     advice = "set spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
+    if stillborn and not seats:
+        advice = f"executors end as they start ({_first_words(stillborn)}){_WITHOUT_JAR if _OURS in stillborn else ''}"
     return GivenUp(GiveUpCode.NEVER_FITS, f"{there}: {advice}")
 
 

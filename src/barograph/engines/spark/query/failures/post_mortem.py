@@ -61,9 +61,13 @@ class PostMortem:
     def why_given_up(self) -> GivenUp | None:
         if not self.was_up:
             seats = self._engine.seats
-            if (why := never_fits(self._deaths, seats, self._engine.can_grow())) is not None:
+            if (why := never_fits(self._deaths, seats, self._engine.can_grow(), self._engine.stillborn())) is not None:
                 return why
         return give_up(self._deaths, self._limits)
+
+    def forget(self) -> None:
+        """What was wrong has been changed: earlier deaths do not count."""
+        self._deaths.clear()
 
     def wait_s(self) -> float:
         """Before the next run is started."""

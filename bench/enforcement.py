@@ -1,0 +1,190 @@
+"""CPU limits: what an instance gets of what was ordered, what asking costs for each row, and how long a JVM stops.
+
+One node without a fence, one instance of split whose rows cost 200 us, so that it could use a whole core. For each way,
+limits of 5, 20, 60 and 100 % are ordered one after the other; the CPU of its thread is read from the kernel every
+second for ten seconds. Then eight instances have 5 % each, under overload, and garbage is collected twice a second: the
+JVM's own log says how long its threads took to stop for that. The cost of asking before a row is measured in the
+executor, with a limit in force, and compared with the CPU of the cheapest row of the word count at full rate; a row is
+asked for twice, when it comes in and when it goes out.
+
+JSON: ``used_pct`` by way and limit: ``ten_s``, and ``one_s`` as a list; ``idle_pct``: what the machine had left
+meanwhile, because an instance cannot use what others take; ``stop_ms`` by way: the longest time until all threads of
+the JVM stood; ``ask_ns``; ``row_ns``. Bars, by the default way: within 10 % or one point over 10 s,
+within 25 % or one point over each second, at most 1 % for asking. About four minutes; BENCH_SECONDS (10) is the time
+for each limit. Needs the machine for itself.
+"""
+
+import itertools
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from barograph.engines.spark.cluster.embedded import start_cluster
+from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.session import await_executors, open_session
+from barograph.experiments.running.warm_up import warm_up
+from barograph.model import Instance, Plan
+from barograph.testing.local_cluster import PARALLELISM, LocalCluster, OpenSession, RunningQuery, with_testing_jar
+from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from bench._figures import Bar, finish, say
+
+WAYS = ("cooperative", "cgroup")
+DEFAULT = WAYS[0]  # what auto takes
+LIMITS_PCT = (5.0, 20.0, 60.0, 100.0)
+SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
+BUSY = {"split": 200}
+MANY = {"source": 1, "split": 4, "count": 4}
+ASKS_PER_ROW = 2
+COLLECTIONS, EVERY_S = 40, 0.5
+STOP = re.compile(r"Reaching safepoint: (\d+) ns")
+SETTLE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Use:
+    """ten_s: over the whole time; one_s: of each second; idle_pct: what nothing on the machine used meanwhile."""
+
+    ten_s: float
+    one_s: list[float]
+    idle_pct: float
+
+    def off(self, wanted_pct: float) -> tuple[float, float]:
+        """How far it is off, as parts of what is allowed: over the whole time, and in the worst second."""
+        whole, second = max(0.1 * wanted_pct, 1.0), max(0.25 * wanted_pct, 1.0)
+        return abs(self.ten_s - wanted_pct) / whole, max(abs(pct - wanted_pct) for pct in self.one_s) / second
+
+
+def main() -> int:
+    used: dict[str, dict[float, Use]] = {way: {} for way in WAYS}
+    stop_ms: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "safepoints") as (stage, log):
+        warm_up(stage.spark, WORDCOUNT, PARALLELISM)
+        for way in WAYS:
+            stage.engine.enforce(way)
+            for limit_pct, use in accuracy(stage, way):
+                used[way][limit_pct] = use
+                say(f"{way}, {limit_pct:g} %: used {use.ten_s:.1f} % (idle {use.idle_pct:.0f} %), {use.one_s}")
+            stop_ms[way] = longest_stop_ms(stage, way, log)
+            say(f"{way}: longest time until all threads of the JVM stood {stop_ms[way]:.1f} ms")
+        stage.engine.enforce("auto")
+        row_ns = cheapest_row_ns(stage)
+        (asked,) = stage.spark.sql(
+            "select reflect('org.apache.spark.barograph.testing.AskCost', 'picoseconds') as ps"
+        ).collect()
+        ask_ns = int(asked["ps"]) / 1000
+    part = 100 * ASKS_PER_ROW * ask_ns / row_ns
+    result = {
+        "used_pct": {
+            way: {f"{pct:g}": {"ten_s": u.ten_s, "one_s": u.one_s, "idle_pct": u.idle_pct} for pct, u in found.items()}
+            for way, found in used.items()
+        },
+        "stop_ms": stop_ms,
+        "ask_ns": ask_ns,
+        "row_ns": round(row_ns),
+    }
+    bars = [Bar("asking, per cent of a row's CPU", part, at_most=1.0)]
+    for limit_pct, use in used[DEFAULT].items():
+        whole, second = use.off(limit_pct)
+        bars.append(Bar(f"{limit_pct:g} % over {SECONDS} s, parts of what it may be off", whole, at_most=1.0))
+        bars.append(Bar(f"{limit_pct:g} % over each second, parts of what it may be off", second, at_most=1.0))
+    return finish(result, bars)
+
+
+@contextmanager
+def opened(log: Path) -> Iterator[tuple[LocalCluster, Path]]:
+    """A cluster of one node whose executor logs its safepoints into a file."""
+    settings = ClusterSettings(nodes=1, seats=16)
+    with start_cluster(settings) as cluster:
+        conf = cluster.session_conf()
+        options = f"{conf['spark.executor.extraJavaOptions']} -Xlog:safepoint=info:file={log}:none:filecount=0"
+        conf["spark.executor.extraJavaOptions"] = options
+        spark = open_session("barograph bench", with_testing_jar(), conf)
+        try:
+            await_executors(spark, 1)
+            with OpenSession(cluster, spark).steerable() as stage:
+                yield stage, log
+        finally:
+            spark.stop()
+
+
+def accuracy(stage: LocalCluster, way: str) -> Iterator[tuple[float, Use]]:
+    """Of one instance that wants a whole core."""
+    busy = replace(WORDCOUNT, query=partial(WORDCOUNT.query, busy_us=BUSY))
+    parallelism = {"source": 1, "split": 1, "count": 1}
+    name = f"busy-{way}"
+    with stage.query(name, 20_000, parallelism, epoch_s=600.0, workload=busy) as counting:
+        split = Instance(name, "split", 0)
+        wait(counting, SETTLE_S)
+        for limit_pct in LIMITS_PCT:
+            outcome = stage.engine.apply(Plan(limits_pct={split: limit_pct}))
+            assert outcome.ok and not outcome.left_out, outcome
+            wait(counting, SETTLE_S)
+            yield limit_pct, measured(counting, split)
+
+
+def measured(counting: RunningQuery, instance: Instance) -> Use:
+    epoch = counting.cluster.engine.present(counting.name)
+    assert epoch is not None
+    life = epoch.lives[instance]
+    clock = Path(f"/proc/{life.pid}/task/{life.tid}/schedstat")
+    idle_from, marks = idle_s(), [(time.monotonic(), cpu_s(clock))]
+    for second in range(1, SECONDS + 1):
+        time.sleep(max(0.0, marks[0][0] + second - time.monotonic()))
+        marks.append((time.monotonic(), cpu_s(clock)))
+    one_s = [round(100 * (b[1] - a[1]) / (b[0] - a[0]), 2) for a, b in itertools.pairwise(marks)]
+    took_s = marks[-1][0] - marks[0][0]
+    ten_s = round(100 * (marks[-1][1] - marks[0][1]) / took_s, 2)
+    return Use(ten_s, one_s, round(100 * (idle_s() - idle_from) / took_s, 1))
+
+
+def cpu_s(schedstat: Path) -> float:
+    return int(schedstat.read_text().split()[0]) / 1e9
+
+
+def idle_s() -> float:
+    """Time in which processors of this machine had nothing to do, all together."""
+    return int(Path("/proc/stat").read_text().split()[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def longest_stop_ms(stage: LocalCluster, way: str, log: Path) -> float:
+    """While instances are held to 5 % under overload."""
+    name = f"many-{way}"
+    with stage.query(name, 1_000_000, MANY, epoch_s=600.0) as counting:
+        topology = stage.engine.observe().topology(name)
+        limits = {i: 5.0 for i in topology.instances() if i.operator != "source"}
+        assert stage.engine.apply(Plan(limits_pct=limits)).ok
+        wait(counting, SETTLE_S)
+        begun = log.stat().st_size
+        for _ in range(COLLECTIONS):
+            stage.spark.sql("select reflect('java.lang.System', 'gc')").collect()
+            wait(counting, EVERY_S)
+        with log.open() as file:
+            file.seek(begun)
+            return max(int(ns) for ns in STOP.findall(file.read())) / 1e6
+
+
+def cheapest_row_ns(stage: LocalCluster) -> float:
+    """CPU of a row of the instance that executes most, at full rate."""
+    with stage.query("full-rate", 1_000_000, {"source": 1, "split": 1, "count": 1}, epoch_s=600.0) as counting:
+        wait(counting, 10.0)
+        stage.engine.observe()
+        wait(counting, 10.0)
+        metrics = stage.engine.observe().metrics
+        rows = [metrics.row(i) for i in metrics.instances if i.operator != "source"]
+        return min(1e9 * row.cpu_s / row.executed for row in rows)
+
+
+def wait(counting: RunningQuery, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    counting.settle(lambda: time.monotonic() > end, seconds + 60.0, look_s=min(0.5, seconds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

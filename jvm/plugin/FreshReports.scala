@@ -1,0 +1,51 @@
+package org.apache.spark.barograph.plugin
+
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
+import scala.concurrent.duration._
+import scala.util.{Success, Try}
+
+import org.apache.spark.barograph.messages.Messages
+import org.apache.spark.barograph.telemetry.Totals
+
+/**
+ * Asks executors for reports when the driver is looked at: figures are fresh then, and executors need not report all
+ * the time. An executor is asked only if its last report is old, and has one question at a time.
+ */
+object FreshReports {
+  private val OldMs = 100L // half of what an executor takes to report that an instance has begun
+  private val Wait = 100.millis // a slow executor is not waited for any longer; its answer counts when it comes
+  private val AnswerMs = 60000L
+  private val asked = new ConcurrentHashMap[String, (Deadline, Future[Unit])]()
+
+  /** A new application in the same process may have executors of the same names. */
+  def reset(): Unit = asked.clear()
+
+  /** waits: until the answers have been taken in, or the time is over. */
+  def ask(executors: Seq[String], waits: Boolean): Unit =
+    ask(
+      Totals.ages(executors).collect { case (executor, ms) if ms >= OldMs => executor }.toSeq, waits,
+      executor => Mailboxes.get(executor).map(box => () => box.ask(Messages.askReport, AnswerMs)),
+      (executor, answer) => for (orders <- DriverHands.taken(answer); box <- Mailboxes.get(executor)) box.send(orders))
+
+  /** question: asks an executor; None if it cannot be asked. take: takes its answer. */
+  private[plugin] def ask(
+      executors: Seq[String], waits: Boolean, question: String => Option[() => Future[Array[Byte]]],
+      take: (String, Array[Byte]) => Unit): Unit = {
+    val answers = for (executor <- executors; put <- question(executor)) yield {
+      val done = Promise[Unit]()
+      val mine = (Wait.fromNow, done.future)
+      Option(asked.putIfAbsent(executor, mine)).getOrElse {
+        // In the thread that receives it: a report that the executor sends afterwards must not overtake it.
+        Try(put()).fold(Future.failed, identity).onComplete { answer =>
+          answer.foreach(bytes => Dropped.unless("the report of an executor")(take(executor, bytes)))
+          asked.remove(executor, mine)
+          done.complete(Success(()))
+        }(ExecutionContext.parasitic)
+        mine
+      }
+    }
+    if (waits) for ((end, answer) <- answers if end.hasTimeLeft()) Try(Await.ready(answer, end.timeLeft))
+  }
+}

@@ -1,0 +1,168 @@
+package org.apache.spark.barograph.enforce
+
+import java.util.concurrent.atomic.AtomicLong
+
+import org.junit.jupiter.api.{Test, Timeout}
+import org.junit.jupiter.api.Assertions._
+
+@Timeout(60)
+class AllowanceTest {
+  private val MsNs = 1000000L
+
+  /** Clocks that are moved by hand. They count how often the CPU time was read. */
+  private final class Hands extends CpuClock {
+    var now = 1L
+    var cpu = 0L
+    var reads = 0
+    override def nowNs(): Long = now
+    override def cpuNs(): Long = { reads += 1; cpu }
+    override def wallMs(): Long = 1700000000000L + now / MsNs
+    override def lookNs: Long = MsNs
+  }
+
+  private val clock = new Hands
+  private var cut = false
+  private val allowance = new Allowance(() => cut, clock)
+
+  /**
+   * Works on rows of this length until it must wait or the time is over, and is told to look twenty times a second.
+   * Returns for how long it must wait.
+   */
+  private def work(rowNs: Long, forNs: Long): Long = {
+    val end = clock.now + forNs
+    var told = clock.now
+    var wait = 0L
+    while (wait == 0L && clock.now < end) {
+      if (clock.now - told >= Enforcer.EveryMs * MsNs) { told = clock.now; allowance.lookSoon() }
+      wait = allowance.waitNs()
+      if (wait == 0L) { clock.now += rowNs; clock.cpu += rowNs }
+    }
+    wait
+  }
+
+  /** An epoch that is under way. */
+  private def begun(): Unit = assertEquals(0L, work(1000L, Allowance.BeginningNs + MsNs))
+
+  @Test def withoutALimitTheCpuClockIsNotRead(): Unit = {
+    begun()
+    assertEquals(0L, work(1000L, 2000 * MsNs))
+    assertEquals(0, clock.reads)
+    assertEquals(0L, allowance.heldSinceMs)
+  }
+
+  @Test def theCpuClockIsReadOnceAMillisecondAndNotForEachRow(): Unit = {
+    begun()
+    allowance.limit(0.99)
+    work(1000L, 1000 * MsNs)
+    assertTrue(clock.reads > 300 && clock.reads < 3000, s"${clock.reads} times in a second of rows of 1 us")
+  }
+
+  @Test def anOrderBitesAtTheNextRow(): Unit = {
+    begun()
+    allowance.limit(0.05)
+    clock.cpu += 10 * MsNs
+    clock.now += 10 * MsNs
+    allowance.waitNs()
+    clock.cpu += 10 * MsNs
+    clock.now += 10 * MsNs
+    allowance.lookSoon()
+    assertTrue(allowance.waitNs() > 0L)
+    assertEquals(clock.wallMs() - 10L, allowance.heldSinceMs)
+  }
+
+  @Test def rowsThatBecomeSlowDoNotKeepItFromLooking(): Unit = {
+    begun()
+    allowance.limit(0.5)
+    work(10L, 5 * MsNs) // thousands of rows between two looks
+    clock.now += 100 * MsNs
+    clock.cpu += 100 * MsNs
+    allowance.lookSoon() // as the executor's own thread does twenty times a second
+    assertTrue(allowance.waitNs() > 0L)
+  }
+
+  @Test def aLowerAndAHigherLimitAreTaken(): Unit = {
+    begun()
+    allowance.limit(0.05)
+    val slow = work(100000L, 100 * MsNs)
+    assertTrue(slow > 0L)
+    allowance.limit(0.9)
+    val fast = allowance.waitNs()
+    assertTrue(fast < slow, s"$fast against $slow")
+    allowance.limit(Allowance.Free)
+    assertEquals(0L, work(100000L, 1000 * MsNs))
+    assertEquals(0L, allowance.heldSinceMs)
+  }
+
+  @Test def whileAnEpochBeginsThereIsNoLimit(): Unit = {
+    allowance.limit(0.01)
+    assertTrue(allowance.isLifted(clock.now))
+    assertEquals(0L, work(100000L, Allowance.BeginningNs - MsNs))
+    assertTrue(work(100000L, 100 * MsNs) > 0L)
+    assertFalse(allowance.isLifted(clock.now))
+  }
+
+  @Test def aCutAndTheEndOfInputLiftTheLimit(): Unit = {
+    begun()
+    allowance.limit(0.01)
+    assertTrue(work(100000L, 100 * MsNs) > 0L)
+    allowance.rest(1L)
+    cut = true
+    assertEquals(0L, allowance.waitNs())
+    cut = false
+    clock.now += MsNs
+    assertEquals(0L, work(100000L, MsNs), "nothing is owed for what was done meanwhile")
+    assertTrue(work(100000L, 100 * MsNs) > 0L)
+    allowance.ends()
+    allowance.rest(1L)
+    assertEquals(0L, work(100000L, 100 * MsNs))
+  }
+
+  @Test def waitsAreShortAndCounted(): Unit = {
+    val own = new Allowance(() => false, CpuClock)
+    val startNs = System.nanoTime()
+    own.rest(60000000000L)
+    val tookNs = System.nanoTime() - startNs
+    assertTrue(tookNs < 30000000000L, "a cut must be heard")
+    val throttled = own.throttledNsBy(System.nanoTime())
+    assertTrue(throttled > 0L && throttled <= tookNs)
+    own.stoppedBy(5L)
+    assertEquals(throttled + 5L, own.throttledNsBy(System.nanoTime()))
+  }
+
+  /** A thread that burns CPU between rows gets about its part, by the real clocks. */
+  @Test def aRealThreadIsHeldToItsLimit(): Unit = {
+    val own = new Allowance(() => false, CpuClock)
+    val used, wall = new AtomicLong
+    val thread = new Thread(() => {
+      val begun = System.nanoTime()
+      while (System.nanoTime() - begun < Allowance.BeginningNs + 50 * MsNs) own.await(null)
+      own.limit(0.2)
+      own.await(null)
+      val (fromNs, fromCpu) = (System.nanoTime(), CpuClock.cpuNs())
+      while (System.nanoTime() - fromNs < 2000 * MsNs) own.await(null)
+      used.set(CpuClock.cpuNs() - fromCpu)
+      wall.set(System.nanoTime() - fromNs)
+    })
+    thread.start()
+    thread.join()
+    val part = used.get.toDouble / wall.get
+    assertTrue(part < 0.27, s"it used $part of a core") // another process may leave it less
+  }
+
+  @Test def anInterruptedThreadDoesNotSpin(): Unit = {
+    begun()
+    allowance.limit(0.01)
+    assertTrue(work(100000L, 100 * MsNs) > 0L)
+    Thread.currentThread().interrupt()
+    allowance.rest(1L)
+    allowance.await(null) // returns although it owes
+    assertTrue(Thread.interrupted())
+  }
+
+  @Test def aDearClockIsReadLessOften(): Unit = {
+    assertEquals(1000000L, CpuClock.lookNsFor(200L))
+    assertEquals(4000000L, CpuClock.lookNsFor(20000L))
+    assertEquals(20000000L, CpuClock.lookNsFor(5000000L))
+    assertTrue(CpuClock.costNs > 0L && CpuClock.lookNs >= 1000000L)
+  }
+}

@@ -1,0 +1,65 @@
+package org.apache.spark.barograph.telemetry
+
+import org.junit.jupiter.api.{AfterEach, Test}
+import org.junit.jupiter.api.Assertions._
+
+class LivesTest {
+  private val Ms = 1000000L
+  private var lives = Seq.empty[Life]
+
+  private def begin(count: Int): Unit = {
+    val more = (0 until count).map(new Life("lives", "lives-run", 0L, "split", _, "executor-1", 1, 1, 1L))
+    lives ++= more
+    more.foreach(Lives.begin)
+  }
+
+  @AfterEach def endAll(): Unit = {
+    lives.foreach(_.end())
+    Lives.fresh()
+    Lives.heard()
+  }
+
+  @Test def whatBeginsOrEndsIsNews(): Unit = {
+    begin(1)
+    assertTrue(Lives.hasNews)
+    assertEquals(1, Lives.fresh().size)
+    assertFalse(Lives.hasNews)
+    lives.head.end()
+    assertTrue(Lives.hasNews)
+    assertTrue(Lives.fresh().head.endedMs > 0)
+    assertFalse(Lives.hasNews)
+    assertEquals(Nil, Lives.fresh())
+  }
+
+  @Test def whatTheDriverHasNotAcknowledgedIsNewsAndIsRepeated(): Unit = {
+    begin(1)
+    lives.head.end()
+    assertEquals(1, Lives.report().size)
+    assertTrue(Lives.hasNews)
+    assertEquals(Nil, Lives.fresh(), "a report that is asked for does not repeat it")
+    assertEquals(1, Lives.report().size)
+    Lives.heard()
+    assertFalse(Lives.hasNews)
+    assertEquals(Nil, Lives.report())
+  }
+
+  @Test def fewAreReportedEachTimeAndManyInTheirTurn(): Unit = {
+    begin(39)
+    assertEquals(39, Lives.fresh(1000 * Ms).size)
+    assertEquals(39, Lives.fresh(1001 * Ms).size)
+    begin(171) // 210 in all: each at most every 800 ms
+    assertEquals(171, Lives.fresh(1002 * Ms).size)
+    assertEquals(0, Lives.fresh(1100 * Ms).size)
+    assertEquals(39, Lives.fresh(1801 * Ms).size)
+    assertEquals(171, Lives.fresh(1802 * Ms).size)
+  }
+
+  @Test def latenciesAreReportedLessOften(): Unit = {
+    begin(1)
+    val life = lives.head
+    life.meter.due = new Histogram
+    life.meter.due.record(5L)
+    def told(ms: Long): Boolean = Lives.fresh(ms * Ms).head.meter.due.nonEmpty
+    assertEquals(Seq(true, false, false, true, false), Seq(1000L, 1200L, 1799L, 1800L, 2599L).map(told))
+  }
+}

@@ -1,0 +1,1 @@
+"""Commands that steer running drivers and show what their controllers decide."""

@@ -1,0 +1,156 @@
+"""The call of spark-submit that runs a script under Barograph, on a cluster that is there or on one of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import FrameType
+
+from barograph.engines.spark.cluster.embedded import start_cluster
+from barograph.engines.spark.cluster.java import java_home, pyspark_home
+from barograph.engines.spark.cluster.node_keeper import NodeKeeper
+from barograph.engines.spark.cluster.processes import RUN_MARK, python_environment
+from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.cluster.start_signs import StartFailed
+from barograph.engines.spark.conf import plugin_settings, workloads_settings
+from barograph.model import BadInput
+from barograph.model.checks import require
+from barograph.submit import launcher
+from barograph.submit.connect import refuse_connect
+from barograph.submit.launcher import SubmitOptions
+from barograph.submit.properties import conf_folder, properties_of, spark_defaults
+from barograph.submit.settings import JARS, joined
+
+Option = tuple[str, str | None]
+
+_ONLY_PYTHON = "barograph submit runs Python scripts"
+_PYTHON, _DRIVER_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitCall:
+    """options: of spark-submit, without those that are given below. jars: the user's and ours, comma-separated.
+    master: empty if none was named."""
+
+    options: tuple[Option, ...]
+    script: str
+    arguments: tuple[str, ...]
+    master: str
+    name: str
+    jars: str
+
+    @classmethod
+    def of(
+        cls, options: Sequence[Option], words: Sequence[str], workloads: bool = False,
+        environment: Mapping[str, str] = os.environ,
+    ) -> "SubmitCall":  # fmt: skip
+        """From the words of a command line. Raises BadInput for what cannot be run."""
+        script, *arguments = words
+        _require_script(script, options)
+        settings = _settings(options, environment)
+        last = {name: value or "" for name, value in options}
+        refuse_connect({**settings, **({"spark.remote": last["--remote"]} if "--remote" in last else {})}, environment)
+        where = last.get("--deploy-mode") or settings.get("spark.submit.deployMode") or "client"
+        if where != "client":
+            raise BadInput(
+                f"--deploy-mode {where} is not supported: the driver must be a process of this machine, so that "
+                "Barograph can keep its queries; leave it out"
+            )
+        ours = workloads_settings(ship=True) if workloads else plugin_settings(ship=True)
+        theirs = last.get("--jars") or settings.get(JARS, "")
+        given = ("--jars", "--master", "--name")
+        return cls(
+            tuple(o for o in options if o[0] not in given), script, tuple(arguments),
+            last.get("--master") or settings.get("spark.master") or environment.get("MASTER", ""),
+            last.get("--name") or settings.get("spark.app.name") or Path(script).name,
+            joined(theirs, ours[JARS]),
+        )  # fmt: skip
+
+    def command(self, submit: SubmitOptions) -> list[str]:
+        program = str(pyspark_home() / "bin" / "spark-submit")
+        passed = [word for name, value in self.options for word in ((name,) if value is None else (name, value))]
+        ours = ["--master", self.master, "--name", self.name, "--jars", self.jars]
+        return [program, *passed, *ours, launcher.__file__, json.dumps(asdict(submit)), self.script, *self.arguments]
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """The Python of this process runs the driver. Executors on this machine use it too, unless the user chose one;
+        elsewhere it may not be there. Of a Spark of the user's own, the folder of settings is kept."""
+        here = self.master.startswith("local") or run_of(self.master) is not None
+        workers = {} if _PYTHON in inherited or not here else {_PYTHON: sys.executable}
+        return {
+            **inherited, "SPARK_HOME": str(pyspark_home()), "JAVA_HOME": str(java_home()),
+            "SPARK_CONF_DIR": str(conf_folder(pyspark_home(), inherited)),
+            _DRIVER_PYTHON: sys.executable, **workers,
+        }  # fmt: skip
+
+
+def run_there(launch: SubmitCall, submit: SubmitOptions) -> int:
+    """On the master that was named. This process becomes spark-submit."""
+    command = launch.command(submit)
+    os.execve(command[0], command, launch.environment(python_environment()))
+
+
+def run_on_own_cluster(
+    launch: SubmitCall, submit: SubmitOptions, settings: ClusterSettings, say: Callable[[str], None]
+) -> int:
+    """On a cluster that is started for it and ends with it. Returns the exit code of the program."""
+    with ExitStack() as ending:
+        say(f"starting {settings.nodes} nodes with {settings.executors * settings.seats} seats each")
+        try:
+            cluster = ending.enter_context(start_cluster(settings))
+        except StartFailed as error:
+            raise BadInput(str(error)) from None
+        ending.callback(NodeKeeper(cluster).close)
+        cluster.fence()
+        there = replace(launch, master=cluster.master)
+        # The mark: whatever happens to this process, the program ends with the cluster.
+        environment = {**there.environment(python_environment()), RUN_MARK: cluster.run.run_id}
+        return _run(there.command(replace(submit, started=cluster.master)), environment)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    program = subprocess.Popen(command, env=environment)
+
+    def pass_on(number: int, _: FrameType | None) -> None:
+        program.send_signal(number)
+
+    # A terminal gives SIGINT to the program itself too.
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on), signal.SIGINT: signal.getsignal(signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        code = program.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
+
+
+def _require_script(script: str, options: Sequence[Option]) -> None:
+    if any(name == "--class" for name, _ in options) or script.endswith(".jar"):
+        raise BadInput(
+            f"{_ONLY_PYTHON}; for Scala or Java: spark-submit $(barograph conf --ship) with your application"
+        )
+    require(script.endswith(".py"), f"{_ONLY_PYTHON}, and {script} does not end with .py")
+    require(Path(script).is_file(), f"there is no file {script}: name a script on this machine")
+
+
+def _settings(options: Sequence[Option], environment: Mapping[str, str]) -> dict[str, str]:
+    """What spark-submit will take from its files and --conf."""
+    files = [value for name, value in options if name == "--properties-file" and value]
+    found: dict[str, str] = {}
+    if not files or any(name == "--load-spark-defaults" for name, _ in options):
+        found |= spark_defaults(conf_folder(pyspark_home(), environment))
+    if files:
+        found |= properties_of(Path(files[-1]))
+    for name, value in options:
+        if name == "--conf":
+            key, equals, said = (value or "").partition("=")
+            require(bool(equals), f"--conf needs KEY=VALUE, not {value!r}")
+            found[key.strip()] = said
+    return found

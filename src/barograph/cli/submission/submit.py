@@ -1,0 +1,89 @@
+"""Run a PySpark script of your own under Barograph, unchanged.
+
+barograph submit app.py ARGUMENTS                              on a small cluster that is started on this machine
+barograph submit --master spark://HOST:7077 app.py ARGUMENTS   on your cluster (standalone, YARN, Kubernetes, local[N])
+barograph submit --act --policy adaptive app.py                the policy also changes what runs where
+
+Every real-time query with a checkpoint is kept: it is started again from its checkpoint whenever an executor or a node
+is lost, and query.awaitTermination() and spark.streams go on. Any other query runs as Spark runs it, and one line says
+why it is not kept. Settings of the script and of spark-submit hold; jar, plug-in and planner rule are added to them,
+and executors get the jar from the driver.
+
+Without --act a policy only advises: it says what it would change, and nothing is changed. barograph status shows what
+runs, barograph decisions what was decided, from any other terminal.
+
+Options of spark-submit come before the script and are passed on. What follows the script is its own. Spark Connect,
+--deploy-mode cluster and applications in Scala or Java are refused. Options of queries in barograph.toml hold.
+"""
+
+import argparse
+import sys
+from typing import Any
+
+from barograph.cli.support.spark_words import SWITCHES, VALUED
+from barograph.config.flags import add_flags, config_of
+from barograph.config.option import SPARK_PREFIX, UP
+from barograph.model.checks import require
+from barograph.policy.registry import DEFAULT, named
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "barograph submit [options] [options of spark-submit] SCRIPT.py [ARGUMENT ...]"
+    parser.add_argument("--act", action="store_true", help="the policy changes what runs where; without it, it advises")
+    parser.add_argument("--policy", metavar="NAME", help="see barograph policies (default: the option policy)")
+    parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")
+    cluster = parser.add_argument_group("the cluster that is started without --master")
+    add_flags(cluster, UP)  # type: ignore[arg-type]  # a group has what is used of a parser
+    spark = parser.add_argument_group("options of spark-submit")
+    for name, help_line in VALUED.items():
+        spark.add_argument(name, dest="spark", action=_Passed, default=[], metavar="VALUE", help=help_line)
+    for name, help_line in SWITCHES.items():
+        spark.add_argument(name, dest="spark", action=_Passed, default=[], nargs=0, help=help_line)
+    parser.add_argument("words", nargs=argparse.REMAINDER, metavar="SCRIPT", help="the script and its arguments")
+
+
+class _Passed(argparse.Action):
+    """Notes an option of spark-submit with its value."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        del parser
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), (option, values if values else None)])
+
+
+def run(args: argparse.Namespace) -> int:
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    require(bool(words), "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]")
+    # Options among Spark's settings are checked here, before a cluster is started.
+    args.conf = [value for name, value in args.spark if name == "--conf" and value.startswith(SPARK_PREFIX)]
+    config = config_of(args, UP)
+    policy = args.policy or config["policy"] or DEFAULT
+    named(policy)
+
+    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there
+    from barograph.engines.spark.cluster.settings import ClusterSettings
+    from barograph.submit.launcher import SubmitOptions
+
+    mode = "act" if args.act else "advise"
+    file = "" if args.config is None else str(args.config.absolute())
+    launch = SubmitCall.of(args.spark, words, args.workloads)
+    options = SubmitOptions(mode, policy, config=file)
+    if launch.master:
+        _say_mode(mode, policy)
+        return run_there(launch, options)
+    settings = ClusterSettings(**config.fields("cluster"))
+    _say_mode(mode, policy)
+    return run_on_own_cluster(launch, options, settings, _say)
+
+
+def _say_mode(mode: str, policy: str) -> None:
+    does = {
+        "advise": f"{policy} only advises, and changes nothing (--act lets it act)",
+        "act": f"{policy} acts: it changes how many instances run, where, and with how much CPU",
+    }
+    _say(f"{mode}: queries are kept; {does[mode]}; look with: barograph status, barograph decisions")
+
+
+def _say(text: str) -> None:
+    print(f"-- {text}", file=sys.stderr, flush=True)

@@ -1,1 +1,0 @@
-"""CPU limits of instances, written into control groups."""

@@ -1,0 +1,73 @@
+"""The CPU of instances as it was ordered: the most each may use, and what is reserved for it.
+
+Executors enforce it and report how (``jvm/enforce``); which limit is right is decided elsewhere. Orders are kept by
+instance, so they hold in the next epochs and query runs too.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from barograph.engines.spark.bridge.reports import Executor
+from barograph.model import Instance, Plan, Refusal, RefusalCode
+
+OFF = "off"
+Shares = Mapping[Instance, tuple[float, float]]
+"""Instance -> the most it may use and what is reserved for it (0: nothing), in per cent of a core."""
+
+
+class ShareOrders:
+    """Sends all shares to the plug-in whenever one changes."""
+
+    def __init__(self, send: Callable[[Shares], None]) -> None:
+        self._send = send
+        self._lock = threading.Lock()
+        self._limits_pct: dict[Instance, float] = {}
+        self._shares_pct: dict[Instance, float] = {}
+        self._sent: dict[Instance, tuple[float, float]] = {}
+        self._said: frozenset[Refusal] = frozenset()
+
+    @property
+    def limits_pct(self) -> Mapping[Instance, float]:
+        return dict(self._limits_pct)
+
+    @property
+    def shares_pct(self) -> Mapping[Instance, float]:
+        return dict(self._shares_pct)
+
+    def order(self, plan: Plan) -> list[str]:
+        """Set the limits and shares of a plan; instances that it does not name keep theirs. Returns what changed."""
+        with self._lock:
+            new = {i: pct for i, pct in plan.limits_pct.items() if self._limits_pct.get(i) != pct}
+            limits, reserved = {**self._limits_pct, **new}, {**self._shares_pct, **plan.shares_pct}
+            wanted = {i: (pct, reserved.get(i, 0.0)) for i, pct in limits.items()}
+            if wanted != self._sent:
+                # Sent before it is noted: if sending fails, the next plan sends it again.
+                self._send(wanted)
+            self._limits_pct, self._shares_pct, self._sent = limits, reserved, wanted
+        return [f"limit of {i} is {pct:g} %" for i, pct in new.items()]
+
+    def news(self, found: Iterable[Refusal]) -> tuple[Refusal, ...]:
+        """Those of these that were not among the last ones: what stays as it is needs to be said once only."""
+        now = frozenset(found)
+        new = now - self._said
+        self._said = now
+        return tuple(sorted(new, key=lambda r: r.what))
+
+
+def no_limits_because(executors: Sequence[Executor]) -> str:
+    """Why no executor limits the CPU of its instances; empty if one does, or has not said."""
+    found = [e.enforces_because for e in executors if e.enforces == OFF]
+    return found[0] if found and len(found) == len(executors) else ""
+
+
+def shortfalls(executors: Iterable[Executor], where: Callable[[str], str]) -> list[Refusal]:
+    """What executors say against the way in which they hold limits. where: an executor for people to read."""
+    return [
+        Refusal(f"CPU limits of {where(e.id)}", RefusalCode.NO_LIMITS, e.enforces_because)
+        if e.enforces == OFF
+        else Refusal(
+            f"control groups of {where(e.id)}", RefusalCode.OTHER_WAY, f"{e.enforces_because}; limits: {e.enforces}"
+        )
+        for e in executors
+        if e.enforces_because
+    ]

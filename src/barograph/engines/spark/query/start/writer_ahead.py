@@ -1,0 +1,47 @@
+"""The writer of the next query run, made ahead: making one takes many calls, during which a query would be down."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from barograph.engines.spark.query.start.prepared_start import PreparedStart
+from barograph.model import BadInput
+
+log = logging.getLogger(__name__)
+
+Build = Callable[[], DataStreamWriter | PreparedStart]
+
+
+class WriterAhead:
+    """Calls ``build`` in a thread of its own. checkpoint: set on the writer if it is given."""
+
+    def __init__(self, build: Build, checkpoint: str | None) -> None:
+        self._build, self._checkpoint = build, checkpoint
+        self._pool = ThreadPoolExecutor(1, "writer-ahead")
+        self._made: Future[DataStreamWriter | PreparedStart] | None = None
+
+    def prepare(self) -> None:
+        if self._made is None:
+            self._made = self._pool.submit(self._new)
+
+    def take(self) -> DataStreamWriter | PreparedStart:
+        """The writer that was made ahead if it is ready, else a new one."""
+        made, self._made = self._made, None
+        if made is not None and made.done() and not made.cancelled():
+            if (error := made.exception()) is None:
+                return made.result()
+            log.warning("the next run of the query could not be prepared ahead: %s; it is prepared now", error)
+        return self._new()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _new(self) -> DataStreamWriter | PreparedStart:
+        writer = self._build()
+        if not isinstance(writer, DataStreamWriter | PreparedStart):
+            raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
+        if self._checkpoint is not None:
+            writer = writer.option("checkpointLocation", self._checkpoint)
+        return writer

@@ -1,0 +1,88 @@
+"""The main file that spark-submit runs for ``barograph submit``: it prepares pyspark, then runs the user's script.
+
+``launcher.py OPTIONS SCRIPT [ARGUMENT ...]``, OPTIONS as JSON. The script finds everything as if it had been started
+itself: its name is ``__main__``, and its arguments, its path and its folder for imports are its own. No installed file
+is changed.
+"""
+
+import json
+import sys
+import traceback
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, cast
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    """started: master of the cluster that was started for the program; empty if there is none. config: file of options;
+    empty: barograph.toml of the working directory."""
+
+    mode: str
+    policy: str
+    started: str = ""
+    config: str = ""
+
+
+def main(words: Sequence[str]) -> None:
+    options, script, arguments = SubmitOptions(**json.loads(words[0])), words[1], list(words[2:])
+    sys.path[0] = str(
+        Path(script).resolve().parent
+    )  # it was this file's folder, with modules that are not the script's
+    prepare(options)
+    sys.argv = [script, *arguments]
+    sys.excepthook = without_our_frames
+    run_script(script)
+
+
+def prepare(options: SubmitOptions) -> None:
+    """From here on sessions get our settings, and queries are kept."""
+    import barograph
+    from barograph.engines.spark.query.start.writer_ahead import Build
+    from barograph.engines.spark.query.supervised_query import Supervised
+    from barograph.submit.configure import our_settings
+    from barograph.submit.kept_starts import keep_starts
+    from barograph.submit.noted_writers import note_calls
+    from barograph.submit.own_queries import OwnQueries
+    from barograph.submit.session_settings import add_to_sessions
+    from barograph.submit.streams import show_kept
+
+    config = Path(options.config) if options.config else None
+
+    def keep(build: Build, checkpoint: str | None) -> Supervised:
+        started = cast("Any", build)  # also a start that is not a writer's plain one
+        return barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
+
+    add_to_sessions(our_settings(config), options.started, say)
+    queries = OwnQueries()
+    note_calls()
+    keep_starts(keep, queries, say)
+    show_kept(queries)
+
+
+def run_script(script: str) -> None:
+    """As ``python SCRIPT`` does. Its module stays ``__main__``: its threads may outlive its last line."""
+    path = Path(script)
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=script, __builtins__=__builtins__, __cached__=None)
+    sys.modules["__main__"] = module
+    exec(compile(path.read_bytes(), script, "exec"), module.__dict__)
+
+
+def without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback begins at the script."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    traceback.print_exception(kind, error, trace)
+
+
+def say(text: str) -> None:
+    sys.stderr.write(f"-- {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+"""Adds Barograph's settings to the session that a program makes, at the last moment before Spark's context is made.
+
+There the settings of all sources are known: of the command line, of files, and of the program's own builder.
+"""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster
+from barograph.engines.spark.cluster.java import find_java
+from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.security.secret import read_secret
+from barograph.submit.connect import refuse_connect
+from barograph.submit.settings import added, left_out
+
+_LOCAL_FILES = "spark.hadoop.fs.AbstractFileSystem.file.impl"
+
+
+def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[[str], None]) -> None:
+    """started_for_it: the master of the cluster that was started for this program; empty if there is none."""
+    initialize = SparkContext._initialize_context
+    get_or_create = SparkSession.Builder.getOrCreate
+
+    @functools.wraps(initialize)
+    def with_ours(self: SparkContext, jconf: Any) -> Any:
+        theirs = dict(self._conf.getAll())
+        master = theirs.get("spark.master", "")
+        if started_for_it and master != started_for_it:
+            say(f"the program sets its own master, {master}: the cluster that was started for it is not used")
+        for key, value in added(theirs, {**settings_for(ours, master), **cluster_settings(master)}).items():
+            self._conf.set(key, value)
+        for sentence in left_out(dict(self._conf.getAll()), ours):
+            say(f"a part of Barograph did not get in: {sentence}")
+        return initialize(self, jconf)
+
+    @functools.wraps(get_or_create)
+    def classic(self: SparkSession.Builder) -> SparkSession:
+        refuse_connect({str(key): str(value) for key, value in self._options.items()})
+        return get_or_create(self)
+
+    SparkContext._initialize_context = with_ours  # type: ignore[method-assign]
+    SparkSession.Builder.getOrCreate = classic  # type: ignore[method-assign]
+
+
+def settings_for(ours: Mapping[str, str], master: str) -> dict[str, str]:
+    """On YARN the application's master reads Hadoop's settings too, and has no jar of ours."""
+    return {key: value for key, value in ours.items() if key != _LOCAL_FILES or not master.startswith("yarn")}
+
+
+def cluster_settings(master: str) -> dict[str, str]:
+    """Of an embedded cluster of this user: its secret, and executors as it has room for them. Empty for any other."""
+    run = run_of(master)
+    if run is None:
+        return {}
+    conf = EmbeddedCluster(run, find_java()).session_conf()
+    # The driver's web pages would be open to every user of the machine, as nothing else of the cluster is.
+    return {**conf, **read_secret(run.folder), "spark.ui.enabled": "false"}

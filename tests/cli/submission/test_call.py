@@ -1,0 +1,95 @@
+"""The call of spark-submit: what a user gives is kept, ours is added, what cannot work is refused in one sentence."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.submission.call import Option, SubmitCall
+from barograph.engines.spark.conf import PLUGIN_JAR, WORKLOADS_JAR
+from barograph.model import BadInput
+from barograph.submit import launcher
+from barograph.submit.launcher import SubmitOptions
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "app.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return "app.py"
+
+
+def made(script: str, *options: Option, workloads: bool = False, **environment: str) -> SubmitCall:
+    return SubmitCall.of(options, [script, "--act", "one"], workloads, {"SPARK_CONF_DIR": ".", **environment})
+
+
+def test_the_command_has_the_script_behind_our_launcher(script: str) -> None:
+    launch = made(script, ("--master", "local[2]"), ("--executor-cores", "4"), ("--verbose", None))
+    submit = SubmitOptions("advise", "adaptive")
+    command = launch.command(submit)
+    assert Path(command[0]).name == "spark-submit"
+    assert command[1:10] == [
+        "--executor-cores", "4", "--verbose", "--master", "local[2]", "--name", "app.py", "--jars", str(PLUGIN_JAR),
+    ]  # fmt: skip
+    assert command[10] == launcher.__file__
+    assert SubmitOptions(**json.loads(command[11])) == submit
+    assert command[12:] == ["app.py", "--act", "one"]
+
+
+def test_jars_name_and_master_of_each_source_are_kept(script: str, tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.jars default.jar\nspark.app.name by-default\n")
+    found = made(script)
+    assert (found.jars, found.name, found.master) == (f"default.jar,{PLUGIN_JAR}", "by-default", "")
+    (tmp_path / "own.conf").write_text("spark.jars=own.jar\nspark.master=spark://there:7077\n")
+    found = made(script, ("--properties-file", "own.conf"))
+    assert (found.jars, found.name, found.master) == (f"own.jar,{PLUGIN_JAR}", "app.py", "spark://there:7077")
+    found = made(script, ("--properties-file", "own.conf"), ("--load-spark-defaults", None))
+    assert (found.jars, found.name) == (f"own.jar,{PLUGIN_JAR}", "by-default")
+    found = made(script, ("--conf", "spark.jars=conf.jar"), ("--conf", "spark.app.name=a=b"), workloads=True)
+    assert (found.jars, found.name) == (f"conf.jar,{PLUGIN_JAR},{WORKLOADS_JAR}", "a=b")
+    found = made(script, ("--conf", "spark.jars=conf.jar"), ("--jars", "word.jar"), ("--name", "mine"))
+    assert (found.jars, found.name) == (f"word.jar,{PLUGIN_JAR}", "mine")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([("--deploy-mode", "cluster")], r"--deploy-mode cluster is not supported: .*leave it out"),
+        ([("--conf", "spark.submit.deployMode=cluster")], r"--deploy-mode cluster is not supported"),
+        ([("--remote", "sc://there")], r"Spark Connect is not supported \(spark.remote is set\)"),
+        ([("--conf", "spark.api.mode=connect")], r"Spark Connect is not supported \(spark.api.mode=connect is set\)"),
+        ([("--class", "org.app.Main")], r"runs Python scripts; for Scala or Java: spark-submit"),
+        ([("--conf", "spark.jars")], r"--conf needs KEY=VALUE, not 'spark.jars'"),
+        ([("--properties-file", "none.conf")], r"none.conf cannot be read: No such file"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(script: str, options: list[Option], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        made(script, *options)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("app.jar", "runs Python scripts; for Scala or Java"),
+        ("app.sh", r"app.sh does not end with .py"),
+        ("none.py", "there is no file none.py: name a script on this machine"),
+        ("hdfs://there/app.py", "there is no file hdfs://there/app.py"),
+    ],
+)
+def test_another_application_than_a_script_here_is_refused(script: str, name: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        made(name)
+    assert made(script)
+
+
+def test_the_driver_runs_by_our_python_and_executors_elsewhere_by_their_own(script: str) -> None:
+    here = made(script, ("--master", "local[2]")).environment({"PATH": "/bin"})
+    assert here["PYSPARK_DRIVER_PYTHON"] == here["PYSPARK_PYTHON"] == sys.executable
+    there = made(script, ("--master", "yarn")).environment({"SPARK_HOME": "/opt/spark"})
+    assert there["SPARK_CONF_DIR"] == "/opt/spark/conf"
+    assert there["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    assert "PYSPARK_PYTHON" not in there
+    chosen = made(script, ("--master", "local[2]")).environment({"PYSPARK_PYTHON": "theirs"})
+    assert chosen["PYSPARK_PYTHON"] == "theirs"

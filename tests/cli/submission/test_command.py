@@ -1,0 +1,83 @@
+"""``barograph submit`` as a user calls it: what it says, and what it refuses before anything is started."""
+
+from pathlib import Path
+
+import pytest
+
+from barograph.cli.main import main
+from barograph.cli.submission import call as calling
+from barograph.cli.submission import submit
+from barograph.cli.submission.call import SubmitCall
+from barograph.submit.launcher import SubmitOptions
+
+
+@pytest.fixture
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[SubmitCall, SubmitOptions]]:
+    """What would be run."""
+    found: list[tuple[SubmitCall, SubmitOptions]] = []
+
+    def instead(launch: SubmitCall, options: SubmitOptions, *_: object) -> int:
+        found.append((launch, options))
+        return 7
+
+    monkeypatch.setattr(calling, "run_there", instead)
+    monkeypatch.setattr(calling, "run_on_own_cluster", instead)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "app.py").write_text("")
+    return found
+
+
+def test_it_advises_unless_told_to_act(
+    launched: list[tuple[SubmitCall, SubmitOptions]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["submit", "--master", "local[2]", "app.py", "--act", "--help"]) == 7
+    (found, options), said = launched.pop(), capsys.readouterr().err
+    assert (options.mode, options.policy, found.arguments) == ("advise", "adaptive", ("--act", "--help"))
+    assert said.startswith("-- advise: queries are kept; adaptive only advises, and changes nothing")
+    assert "barograph status, barograph decisions" in said
+    assert main(["submit", "--act", "--policy", "liu", "app.py"]) == 7
+    (found, options), said = launched.pop(), capsys.readouterr().err
+    assert (options.mode, options.policy, found.master) == ("act", "liu", "")
+    assert said.startswith("-- act: queries are kept; liu acts")
+
+
+def test_the_policy_of_the_file_holds(launched: list[tuple[SubmitCall, SubmitOptions]]) -> None:
+    Path("barograph.toml").write_text('policy = "liu"\nmode = "act"\n')
+    main(["submit", "app.py"])
+    (_, options) = launched.pop()
+    assert (options.policy, options.mode) == ("liu", "advise"), "only --act lets a policy act"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]"),
+        (["--policy", "none", "app.py"], "there is no policy"),
+        (["--nodes", "0", "app.py"], "--nodes must be"),
+        (["--supervise", "x", "app.py"], "unrecognized arguments: --supervise=x"),
+        (
+            ["--conf", "spark.barograph.cylce=5s", "app.py"],
+            "there is no key 'spark.barograph.cylce': write spark.barograph.cycle",
+        ),
+        (["--conf", "spark.barograph.cycle=-5s", "app.py"], "spark.barograph.cycle must be"),
+        (["--deploy-mode", "cluster", "app.py"], "--deploy-mode cluster is not supported"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_starts_nothing(
+    words: list[str],
+    why: str,
+    launched: list[tuple[SubmitCall, SubmitOptions]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    try:
+        code = main(["submit", *words])
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    said = capsys.readouterr().err
+    assert (code, launched) == (2, [])
+    assert said.startswith("barograph") and said.count("\n") == 1
+    assert why in said
+
+
+def test_the_help_names_the_ways_to_call_it() -> None:
+    assert "barograph submit --act" in str(submit.__doc__)

@@ -1,0 +1,66 @@
+"""Which controllers a driver knows: one may act, any number advise, and one whose keeper is gone does not count."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from barograph.engines.spark.attached_controllers import AttachedControllers
+from barograph.model import BadInput
+
+
+def request(mode: str, pid: int = os.getpid(), policy: str = "adaptive") -> dict[str, object]:
+    return {"do": "attach", "policy": policy, "mode": mode, "history": "/h", "log": "", "pid": pid}
+
+
+def test_one_acts_and_any_number_advise() -> None:
+    known = AttachedControllers(wall=lambda: 12.5)
+    first = known.verb(request("act"))
+    with pytest.raises(BadInput, match=rf"policy adaptive, process {os.getpid()}\) already acts on this driver: end"):
+        known.verb(request("act", policy="liu"))
+    known.verb(request("advise"))
+    known.verb({"do": "detach", "number": first})
+    third = known.verb(request("act", policy="liu"))
+    assert [(c["number"], c["mode"], c["attached"]) for c in known.verb(None)] == [
+        (1, "act", False), (2, "advise", True), (third, "act", True),
+    ]  # fmt: skip
+    assert known.verb(None)[0]["since_ms"] == 12_500
+
+
+def test_a_controller_whose_keeper_is_gone_does_not_count() -> None:
+    known = AttachedControllers()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as keeper:
+        known.verb(request("act", keeper.pid))
+        with pytest.raises(BadInput, match="already acts"):
+            known.verb(request("act"))
+        keeper.kill()
+        keeper.wait()
+    known.verb(request("act"))
+    assert [c["attached"] for c in known.table()] == [False, True]
+
+
+def test_only_the_last_of_those_that_ended_are_kept() -> None:
+    known = AttachedControllers()
+    for _ in range(30):
+        known.detach(known.attach("adaptive", "act", "/h", "", os.getpid()))
+    assert len(known.table()) <= 12 and known.table()[-1]["number"] == 30
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ([], "must be an object"),
+        ({"do": "steer"}, "there is no 'steer'"),
+        ({**request("act"), "pid": "1"}, "pid must be a whole number"),
+        ({**request("act"), "pid": 2**22 + 1}, "is not there"),
+        ({**request("act"), "policy": 3}, "must be texts"),
+        (request("watch"), "the mode must be act or advise"),
+        ({"do": "detach"}, "number must be a whole number"),
+    ],
+)
+def test_wrong_requests_change_nothing(body: object, said: str) -> None:
+    known = AttachedControllers()
+    with pytest.raises(BadInput, match=said):
+        known.verb(body)
+    assert known.table() == []

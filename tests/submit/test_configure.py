@@ -1,0 +1,82 @@
+"""``barograph.configure``: settings for a session that a program makes itself."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+import barograph
+from barograph.engines.spark.conf import PLUGIN_JAR, plugin_settings
+from barograph.model import BadInput
+
+
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
+    monkeypatch.setattr(SparkContext, "_jvm", None)
+    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE_ENABLED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+def options_of(builder: SparkSession.Builder) -> dict[str, str]:
+    return dict(builder._options)
+
+
+def test_a_builder_gets_our_settings_and_the_jar_for_executors_anywhere() -> None:
+    found = options_of(barograph.configure(SparkSession.builder.appName("counts")))
+    assert found == {"spark.app.name": "counts", **plugin_settings(ship=True)}
+    assert found["spark.jars"] == str(PLUGIN_JAR)
+    assert not any("extraClassPath" in key for key in found)
+
+
+def test_settings_of_the_builder_and_of_the_defaults_file_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.plugins their.Plugin\nspark.jars other.jar\n")
+    builder = SparkSession.builder.config("spark.sql.extensions", "their.Rules").config("spark.jars", "one.jar")
+    found = options_of(barograph.configure(builder))
+    assert found["spark.sql.extensions"] == "their.Rules,org.apache.spark.barograph.BarographExtensions"
+    assert found["spark.plugins"] == "their.Plugin,org.apache.spark.barograph.BarographPlugin"
+    assert found["spark.jars"] == f"one.jar,{PLUGIN_JAR}"
+
+
+def test_options_of_queries_and_of_controllers_in_the_file_hold(tmp_path: Path) -> None:
+    (tmp_path / "barograph.toml").write_text('in-flight = "100ms"\ncycle = "7s"\n[cluster]\nnodes = 2\n')
+    found = options_of(barograph.configure(SparkSession.builder))
+    assert found["spark.barograph.inFlightMs"] == "100"
+    assert found["spark.barograph.cycle"] == "7s"
+    assert not any("nodes" in key for key in found)
+
+
+class RunningContext:
+    def __init__(self, plugins: str) -> None:
+        self._plugins = plugins
+
+    def getConf(self) -> SimpleNamespace:  # noqa: N802  # Spark's name
+        return SimpleNamespace(getAll=lambda: [("spark.plugins", self._plugins)])
+
+
+def test_a_session_that_runs_without_the_plug_in_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_active_spark_context", RunningContext("their.Plugin"))
+    with pytest.raises(BadInput, match=r"session runs already, without Barograph's plug-in: .* restart the notebook"):
+        barograph.configure(SparkSession.builder)
+    ours = RunningContext("their.Plugin, org.apache.spark.barograph.BarographPlugin")
+    monkeypatch.setattr(SparkContext, "_active_spark_context", ours)
+    barograph.configure(SparkSession.builder)  # a cell that is run again
+
+
+def test_jars_that_would_hide_ours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars one.jar pyspark-shell")
+    with pytest.raises(BadInput, match=r"PYSPARK_SUBMIT_ARGS has --jars.*\.config\('spark.jars'"):
+        barograph.configure(SparkSession.builder)
+
+
+@pytest.mark.parametrize("variable", ["SPARK_REMOTE", "SPARK_API_MODE"])
+def test_spark_connect_is_refused(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BadInput, match=r"Spark Connect is not supported \(spark.remote is set\)"):
+        barograph.configure(SparkSession.builder.remote("sc://localhost"))
+    monkeypatch.setenv(variable, "connect")
+    with pytest.raises(BadInput, match="Spark Connect is not supported"):
+        barograph.configure(SparkSession.builder)
