@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def turn(item: pytest.Item) -> int:
         fixtures = getattr(item, "fixturenames", ())
-        return ("shared_stage" in fixtures) + ("kept_stage" in fixtures)
+        return ("shared_session" in fixtures) + ("kept_stage" in fixtures)
 
     items.sort(key=turn)
 

@@ -31,8 +31,8 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.wordcount import WORKLOAD
 
 pytestmark = [pytest.mark.spark, pytest.mark.limit(900)]
-RISING = "ramp 0s=40 20s=40 25s=500 3600s=500"
-BUSY_US = {"split": 5000}  # 500 rows a second need two and a half cores
+RISING = "ramp 0s=40 20s=40 25s=300 3600s=300"
+BUSY_US = {"split": 5000}  # 300 rows a second need one and a half cores: more than two instances on these nodes have
 INSTANCES = {"source": 1, "split": 2, "count": 2}  # one instance would be a global grouping, which cannot be scaled
 # On a busy machine figures come late, and whether a change helped says little.
 OPTIONS = {"nodes.release-after": "never", "guards.stale": "never", "guards.probation": "1h"}

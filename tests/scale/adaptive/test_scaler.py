@@ -26,7 +26,8 @@ from barograph.model import (
     Snapshot,
 )
 from barograph.scale import Adaptive
-from barograph.scale.adaptive.fit import fair_parts, fits
+from barograph.scale.adaptive.fit import fair_parts, fit_to_nodes, fits
+from barograph.scale.adaptive.needs import fewest_that_use
 
 SOURCE = Operator("s", 4, source=True)
 STRICT = Adaptive(lend=False)  # shares are limits: more headroom, rounded in coarse steps
@@ -276,8 +277,11 @@ def test_shares_are_never_below_demand_unless_the_cluster_is_too_small(run: list
     assert sum(shares) <= 3 * cpu_pct + 1e-6
     limit = min(100.0, cpu_pct)
     needed = [min(_numbers(o).get("needed_pct", 0.0), o.parallelism * limit) for o in demand.operators]
-    if sum(max(r, o.parallelism) for r, o in zip(needed, demand.operators, strict=True)) <= 3 * cpu_pct:
-        for r, o in zip(needed, demand.operators, strict=True):
+    total = sum(max(r, o.parallelism) for r, o in zip(needed, demand.operators, strict=True))
+    for r, o in zip(needed, demand.operators, strict=True):
+        cut = o.reason is not None and o.reason.code is ReasonCode.CLUSTER_TOO_SMALL
+        # Instances are whole: up to one of them may find no node though all nodes together have room for it.
+        if total <= 3 * (cpu_pct - limit) or (total <= 3 * cpu_pct and not cut):
             assert sum(o.shares_pct) >= r - 1e-6, "a share below demand though there is room"
 
 
@@ -377,3 +381,47 @@ def test_a_constant_load_wants_the_same_however_time_is_cut_into_cycles(lengths_
         for a, b in zip(mine.operators, theirs.operators, strict=True):
             assert a.parallelism == b.parallelism == 4
             assert sum(a.shares_pct) == pytest.approx(sum(b.shares_pct), rel=0.01)
+
+
+UNEQUAL = (Node("n0", cpu_pct=90), Node("n1", cpu_pct=60), Node("n2", cpu_pct=50))
+
+
+def test_an_operator_that_needs_the_whole_cluster_gets_instances_for_every_node() -> None:
+    """Two instances would use 150 of 200 per cent: the third node stays idle whatever their shares are."""
+    load = {"s": work(10_000, 2000, ms=5)}
+    now = seen(chain(Operator("s", 2, source=True)), load, cluster=UNEQUAL)
+    found = one([], now)
+    assert found.parallelism == 3
+    assert found.reason is not None and found.reason.code is ReasonCode.CLUSTER_TOO_SMALL
+    assert fits(np.array(found.shares_pct), UNEQUAL), "each of them has a place"
+
+
+@pytest.mark.parametrize(
+    ("cpu_pct", "limit_pct", "nodes_pct", "count"),
+    [
+        (150, 90, (90, 60, 50), 2),
+        (151, 90, (90, 60, 50), 3),
+        (500, 90, (90, 60, 50), 3),
+        (250, 100, (400,), 3),
+        (390, 100, (250, 250), 4),
+        (401, 100, (250, 250), 5),
+        (0, 100, (100,), 0),
+    ],
+)
+def test_the_fewest_instances_that_use_a_part_of_the_cluster(
+    cpu_pct: float, limit_pct: float, nodes_pct: tuple[float, ...], count: int
+) -> None:
+    assert fewest_that_use(cpu_pct, limit_pct, nodes_pct) == count
+
+
+@given(
+    st.lists(st.floats(0.5, 100), min_size=1, max_size=12),
+    st.lists(st.floats(50, 400), min_size=1, max_size=5),
+)
+def test_shares_fit_onto_nodes_whatever_is_needed(needed: list[float], nodes_pct: list[float]) -> None:
+    cluster = [Node(f"n{i}", cpu_pct=pct) for i, pct in enumerate(nodes_pct)]
+    wanted = np.array(needed)
+    same = np.zeros(len(needed), dtype=np.int64)
+    shares, part = fit_to_nodes(wanted, wanted, wanted * 1.3, same, same, cluster)
+    assert fits(shares, cluster)
+    assert 0 < part <= 1.0

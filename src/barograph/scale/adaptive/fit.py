@@ -2,8 +2,9 @@
 
 The difference between comfortable and needed shares is headroom; all instances give up the same part of theirs until
 the shares fit onto the nodes. If even the needed shares do not fit, higher levels are served first, and within a level
-every topology gets what it needs up to a fair part. It places nothing: whether shares fit is tested by assigning them,
-largest first, each to the node with most left.
+every topology gets what it needs up to a fair part; and the largest shares are cut to what a node has left beside the
+others, because an instance that fits on no node would stop every change of its topology. It places nothing: whether
+shares fit is tested by assigning them, largest first, each to the node with most left.
 """
 
 import heapq
@@ -16,6 +17,7 @@ from barograph.model import Node
 
 LEAST_PCT = 1.0  # every instance gets at least this: a limit of 0 would stop it
 _PARTS_OF_HEADROOM = (1.0, 0.75, 0.5, 0.25, 0.0)
+_HALVINGS = 12  # of the range in which the largest share that fits is searched
 
 
 def fit_to_nodes(
@@ -36,13 +38,13 @@ def fit_to_nodes(
     held = np.maximum(held, needed)
     comfortable = np.maximum(comfortable, held)
     if float(needed.sum()) > room:
-        return _too_little(needed, comfortable, level, owner, room)
+        return _covering(_cut_to_fit(_too_little(needed, comfortable, level, owner, room), nodes), needed)
     for least, most in ((held, comfortable), (needed, held)):
         for part in _PARTS_OF_HEADROOM:
             shares = least + part * (most - least)
             if float(shares.sum()) <= room and fits(shares, nodes):
                 return shares, 1.0
-    return needed, 1.0  # the sum fits, but not every instance: the placer reports what it cannot place
+    return _covering(_cut_to_fit(needed, nodes), needed)  # the sum fits, but not every instance
 
 
 def fits(shares: NDArray[np.float64], nodes: Sequence[Node]) -> bool:
@@ -63,7 +65,7 @@ def _too_little(
     level: NDArray[np.int64],
     owner: NDArray[np.int64],
     room: float,
-) -> tuple[NDArray[np.float64], float]:
+) -> NDArray[np.float64]:
     """Higher levels first, until no CPU is left; the others keep the minimum.
 
     Within a level, a topology that needs much does not take CPU from those that need little: what is left is shared
@@ -82,7 +84,27 @@ def _too_little(
             part = min(1.0, given / float(more.sum())) if more.sum() > 0 else 0.0
             shares[mine] += part * more
             left -= part * float(more.sum())
+    return shares
+
+
+def _covering(shares: NDArray[np.float64], needed: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """The shares, and which part of the needed ones they cover."""
     return shares, min(1.0, float(np.minimum(shares, needed).sum() / needed.sum()))
+
+
+def _cut_to_fit(shares: NDArray[np.float64], nodes: Sequence[Node]) -> NDArray[np.float64]:
+    """The shares, none above the largest value with which all of them fit; unchanged if no such value is found."""
+    if fits(shares, nodes):
+        return shares
+    low, high, found = LEAST_PCT, float(shares.max()), shares
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        cut = np.minimum(shares, middle)
+        if fits(cut, nodes):
+            low, found = middle, cut
+        else:
+            high = middle
+    return found
 
 
 def fair_parts(wants: Mapping[int, float], room: float) -> dict[int, float]:

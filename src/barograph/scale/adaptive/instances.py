@@ -25,7 +25,7 @@ class Need:
     lasting_rows: as ``rows``, but with the backlog spread over a longer time. It decides the number of instances, so
     that the backlog of one pause does not cause the next change.
     kappa_s: CPU seconds of a row, None if it never executed a row. service_s: seconds a row keeps an instance busy.
-    limit_pct: the most one instance can use. free_pct: CPU that more instances could use.
+    limit_pct: the most one instance can use. useful: with more instances it would not get more CPU.
     by_key: whether rows may be distributed unevenly over instances.
     """
 
@@ -38,7 +38,7 @@ class Need:
     service_s: float
     cycle_s: float
     limit_pct: float
-    free_pct: float
+    useful: int
     utilisation: float
     low: float
     by_key: bool
@@ -82,8 +82,7 @@ class Need:
         if self.load > self.utilisation and self.waits:
             return max(present, self.comfortable), "instances mostly wait, so more CPU would not help"
         if self.load > self.utilisation:
-            useful = ceil(self.free_pct / self.limit_pct)  # there is no CPU for more
-            return max(present, min(self.comfortable, useful)), "a share would exceed what one instance can use"
+            return max(present, min(self.comfortable, self.useful)), "a share would exceed what one instance can use"
         hottest = float(self.lasting_rows.max()) / (self.capacity_rows(1) * self.utilisation)
         if self.by_key and hottest > 1 and present > 1:
             return min(2 * present, ceil(present * hottest)), "one instance gets more rows than it can execute"

@@ -7,13 +7,26 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
 from barograph.model.frame import NOTHING
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.service_time import busy_s_per_row
 from barograph.scale.adaptive.skew import backlog_rows, may_be_skewed, parts_of_arrivals
-from barograph.scale.protocol import instance_limit_pct
+from barograph.scale.protocol import ceil, instance_limit_pct
+
+
+def fewest_that_use(cpu_pct: float, limit_pct: float, nodes_pct: Sequence[float]) -> int:
+    """The fewest instances that can use so much CPU, on empty nodes of these sizes, each on one node."""
+    pieces = [min(limit_pct, left) for pct in nodes_pct for left in np.arange(pct, 0.0, -limit_pct).tolist()]
+    count = 0
+    for piece in sorted(pieces, reverse=True):
+        if cpu_pct <= 1e-9:
+            break
+        cpu_pct -= piece
+        count += 1
+    return count
 
 
 class Needs:
@@ -38,9 +51,7 @@ class Needs:
         self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
-        # If all together need nearly the whole cluster, more instances of one would only take CPU from the others.
-        now = frame.snapshots[-1]
-        self.free_pct = now.cluster_cpu_pct if self._asked_pct() <= utilisation * now.cluster_cpu_pct else 0.0
+        self.asked_pct = self._asked_pct()
 
     def _parents(self) -> dict[int, list[tuple[int, float]]]:
         """The parents of each operator, with the rows they send to it per row they execute."""
@@ -53,15 +64,30 @@ class Needs:
                 found[link.child].append((link.parent, ratio))
         return found
 
-    def _asked_pct(self) -> float:
-        """CPU that all operators together will need in the long run, if none is slowed down by another."""
+    def _asked_pct(self) -> NDArray[np.float64]:
+        """CPU that each operator will need in the long run, if none is slowed down by another."""
         backlog = (np.maximum(self.frame.column("pending")[-1], 0.0) / self.lasting_cycles).tolist()
         rows: list[float] = []
         for i, key in enumerate(self.frame.keys):
             expected = self.forecast.of(*key)
             sent = sum(rows[p] * ratio for p, ratio in self.parents[i])
             rows.append(max(expected.arrived if expected else 0.0, sent) + backlog[i])
-        return 100.0 * float(np.nan_to_num(self.kappa) @ np.array(rows)) / float(self.frame.cycle_s[-1])
+        asked: NDArray[np.float64] = 100.0 * np.nan_to_num(self.kappa) * np.array(rows) / float(self.frame.cycle_s[-1])
+        return asked
+
+    def _useful(self, i: int, limit_pct: float) -> int:
+        """With how many instances an operator can use all the CPU there is for it.
+
+        If all together need nearly the whole cluster, more instances of one would only take CPU from the others: each
+        then counts on its part, and gets the fewest instances that can use it on nodes of these sizes.
+        """
+        now = self.frame.snapshots[-1]
+        cluster, asked = now.cluster_cpu_pct, float(self.asked_pct.sum())
+        if asked <= self.utilisation * cluster:
+            return ceil(cluster / limit_pct)
+        own = float(self.asked_pct[i])
+        part = cluster * own / asked if asked > cluster else own
+        return fewest_that_use(part, limit_pct, [n.cpu_pct for n in now.nodes])
 
     def of(self, topology: Topology, operator: Operator) -> Need:
         """The work of the operator, by instance. Its parents must have been computed before."""
@@ -74,6 +100,7 @@ class Needs:
         parts = parts_of_arrivals(self.frame, topology, operator.name, count, self.phi)
         backlog = backlog_rows(self.frame, topology.name, operator.name, count)
         kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
+        limit_pct = instance_limit_pct(now)
         catching_up = backlog * self._catch_up_part(i, arriving, float(backlog.sum()))
         return Need(
             arriving=arriving,
@@ -84,8 +111,8 @@ class Needs:
             kappa_s=kappa_s,
             service_s=0.0 if kappa_s is None else busy_s_per_row(self.history, self.frame, key, kappa_s, self.phi),
             cycle_s=now.cycle_s,
-            limit_pct=instance_limit_pct(now),
-            free_pct=self.free_pct,
+            limit_pct=limit_pct,
+            useful=self._useful(i, limit_pct),
             utilisation=self.utilisation,
             low=self.low,
             by_key=may_be_skewed(topology, operator.name),
