@@ -46,11 +46,12 @@ class FakeRun:
 @dataclass
 class FakeEngine:
     """Every run is up at once, unless ``comes_up`` is false. Eight seats, and more if ``grows``. errors: what its next
-    calls raise, one each."""
+    calls raise, one each. ends_at_start: why every executor ends as it starts, so that none is there."""
 
     alive: bool = True
     comes_up: bool = True
     grows: bool = False
+    ends_at_start: str = ""
     errors: list[Exception] = field(default_factory=list)
     restartable: set[str] = field(default_factory=set)
     held: Callable[[], bool] = lambda: True
@@ -85,7 +86,7 @@ class FakeEngine:
     def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if not self.alive:
             raise ConnectionRefusedError("the gateway is gone")
-        return ("0", "1"), ()
+        return (() if self.ends_at_start else ("0", "1")), ()
 
     def where(self, executor: str) -> str:
         return f"executor {executor}"
@@ -97,7 +98,7 @@ class FakeEngine:
         return {}
 
     def stillborn(self) -> str:
-        return ""
+        return self.ends_at_start
 
     def free_seats(self, _topology: str) -> int:
         return 8

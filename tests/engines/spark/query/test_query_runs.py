@@ -177,6 +177,17 @@ def test_a_query_that_can_never_fit_is_refused_in_one_sentence(
     assert len(engine.runs) == runs
 
 
+def test_a_query_whose_executors_all_end_as_they_start_is_refused_though_spark_waits_for_them() -> None:
+    """Such an executor is known to Spark for a moment, in which Spark accepts the query and waits for its tasks."""
+    missing = "ClassNotFoundException: org.apache.spark.barograph.BarographPlugin"
+    engine = FakeEngine(comes_up=False, grows=True, seats=0, ends_at_start=missing)
+    error = ended_by(supervised(engine, limits=replace(QUICK, patience_s=0.05)))
+    assert isinstance(error, BadInput)
+    assert "the application has 0: executors end as they start" in str(error)
+    assert "they do not have barograph-plugin.jar" in str(error)
+    assert not any(run.isActive for run in engine.runs)
+
+
 def counting(partitions: int, sources: int = 2) -> Topology:
     operators = (Operator("source", sources, source=True), Operator("aggregate", partitions, stateful=True))
     return Topology("counting", operators, (Edge("source", "aggregate", Grouping.FIELDS),))

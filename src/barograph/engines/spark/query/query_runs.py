@@ -60,8 +60,7 @@ class QueryRuns:
         self.given_up: GivenUp | None = None
         self.restarts: list[Restart] = []
         self.progress: deque[str] = deque(maxlen=PROGRESS_KEPT)
-        self.doing = "running"
-        self.stopping = threading.Event()
+        self.doing, self.stopping = "running", threading.Event()
         self._deaths = PostMortem(engine, limits)
         self._patience = Patience(engine.lives, self.stopping.wait, limits.keep_trying_s, limits.longest_wait_s)
         self._began_with = engine.living()[0]
@@ -200,9 +199,12 @@ class QueryRuns:
 
     def _await_up(self) -> QueryRunEnd | None:
         """Wait until every instance of this run is up. Returns how the run ended if it ended before."""
-        look_s = _UP_LOOK_S
+        look_s, began_s = _UP_LOOK_S, time.monotonic()
         while not self._patience.ask(self._is_up):
             if end := self._patience.ask(partial(self._engine.await_end, self.query, look_s)):
+                return end
+            if end := self._patience.ask(lambda: self._deaths.in_vain(self.topology, time.monotonic() - began_s)):
+                self.query.stop()
                 return end
             look_s = min(1.0, 1.1 * look_s)  # a slow start needs no frequent look
         self._deaths.was_up = True

@@ -103,6 +103,11 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
 
 
+def too_few_seats(needed: int, free: int) -> str:
+    """What Spark says of a run without a seat for each instance, for one that Spark let wait for them."""
+    return f"[{_NO_SEATS}] It needs {needed} concurrent task slots, but only {free} are currently free"
+
+
 def _without_seats(text: str, at_s: float, epoch: int | None) -> Death:
     found = _SLOTS.search(text)
     said = f": it needs {found[1]} and {found[2]} are free" if found else ""

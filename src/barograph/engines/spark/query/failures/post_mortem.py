@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import (
     Death,
@@ -11,6 +12,7 @@ from barograph.engines.spark.query.failures.diagnosis import (
     diagnose_failed_start,
     give_up,
     never_fits,
+    too_few_seats,
     wait_s,
 )
 
@@ -39,6 +41,8 @@ class PostMortem:
         """Say why the run died, and note it. began_with: its executors. not_started: the next run could not be
         started because of this error."""
         living = set(self._engine.living()[0])
+        if not self.was_up and self._engine.stillborn():
+            began_with = ()  # an executor that ends as it starts is not a loss: another one would end as well
         lost = [self._engine.where(e) for e in began_with if e not in living]
         self._engine.refresh()
         if not_started is not None and not lost:
@@ -64,6 +68,15 @@ class PostMortem:
             if (why := never_fits(self._deaths, seats, self._engine.can_grow(), self._engine.stillborn())) is not None:
                 return why
         return give_up(self._deaths, self._limits)
+
+    def in_vain(self, topology: str, waited_s: float) -> QueryRunEnd | None:
+        """The end of a run that has never been up because every executor has ended as it started. Spark would wait for
+        executors for ever."""
+        if self.was_up or waited_s <= self._limits.patience_s or self._engine.living()[0]:
+            return None
+        if not self._engine.stillborn():
+            return None
+        return QueryRunEnd(EndKind.DIED, too_few_seats(max(1, self._engine.fit(topology, None)), 0))
 
     def forget(self) -> None:
         """What was wrong has been changed: earlier deaths do not count."""
