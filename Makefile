@@ -31,9 +31,10 @@ $(VENV)/.prepared: $(VENV)/.ready
 demo: setup
 	$(BIN)/python -m barograph.experiments.demo
 
-# Tests with real Spark come alone, after the others: each needs all cores.
+# Tests with real Spark come after the others. They wait more than they compute, so two processes run them: those that
+# share a cluster, and those that start their own.
 test: test-fast
-	$(BIN)/python -m pytest -m 'spark and not slow'
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'spark and not slow'
 
 # Unit tests and the simulator, without real Spark processes, on all cores.
 test-fast: setup

@@ -40,6 +40,7 @@ DEFAULT = WAYS[0]  # what auto takes
 LIMITS_PCT = (5.0, 20.0, 60.0, 100.0)
 SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
 BUSY = {"split": 200}
+ONE = {"source": 1, "split": 1, "count": 2}  # with one instance of count, Spark would make one operator of both
 MANY = {"source": 1, "split": 4, "count": 4}
 ASKS_PER_ROW = 2
 COLLECTIONS, EVERY_S = 40, 0.5
@@ -117,9 +118,8 @@ def opened(log: Path) -> Iterator[tuple[LocalCluster, Path]]:
 def accuracy(stage: LocalCluster, way: str) -> Iterator[tuple[float, Use]]:
     """Of one instance that wants a whole core."""
     busy = replace(WORDCOUNT, query=partial(WORDCOUNT.query, busy_us=BUSY))
-    parallelism = {"source": 1, "split": 1, "count": 1}
     name = f"busy-{way}"
-    with stage.query(name, 20_000, parallelism, epoch_s=600.0, workload=busy) as counting:
+    with stage.query(name, 20_000, ONE, epoch_s=600.0, workload=busy) as counting:
         split = Instance(name, "split", 0)
         wait(counting, SETTLE_S)
         for limit_pct in LIMITS_PCT:
@@ -172,7 +172,7 @@ def longest_stop_ms(stage: LocalCluster, way: str, log: Path) -> float:
 
 def cheapest_row_ns(stage: LocalCluster) -> float:
     """CPU of a row of the instance that executes most, at full rate."""
-    with stage.query("full-rate", 1_000_000, {"source": 1, "split": 1, "count": 1}, epoch_s=600.0) as counting:
+    with stage.query("full-rate", 1_000_000, ONE, epoch_s=600.0) as counting:
         wait(counting, 10.0)
         stage.engine.observe()
         wait(counting, 10.0)
