@@ -23,7 +23,8 @@ VERDICT = Path(__file__).with_name("window_counts.py")
 BAROGRAPH = str(Path(sys.prefix) / "bin" / "barograph")
 CHECKPOINT = SHARED / "checkpoint"
 # Five times as much and back; the last part is long enough for a lost host and its consequences.
-LOAD = "ramp 0s=2000 40s=2000 50s=10000 130s=10000 140s=2000 900s=2000"
+LOAD = "ramp 0s=2000 40s=2000 50s=10000 100s=10000 110s=2000 900s=2000"
+FALLEN_S = 120.0
 
 
 class SubmittedOnHosts:
@@ -81,6 +82,7 @@ def cluster() -> Iterator[SparkOnHosts]:
 def test_an_unchanged_script_is_scaled_and_moved_and_outlives_a_host(cluster: SparkOnHosts, tmp_path: Path) -> None:
     script = SubmittedOnHosts(cluster, tmp_path, "--act", "--conf", "spark.sql.shuffle.partitions=2")
     script.settle(lambda: bool(script.topology()), 300.0)
+    begun_s = time.monotonic()
     assert "act: queries are kept; adaptive acts" in script.said()
 
     def done(what: str) -> list[dict[str, Any]]:
@@ -93,9 +95,10 @@ def test_an_unchanged_script_is_scaled_and_moved_and_outlives_a_host(cluster: Sp
     lost = next(name for name in cluster.workers if cluster.hosts.by_name[name].address == used)
     cluster.hosts.by_name[lost].lose()
     script.settle(lambda: len(script.topology().get("restarts", ())) > len(before["restarts"]), 120.0)
+    script.settle(lambda: time.monotonic() - begun_s > FALLEN_S, FALLEN_S)
     epoch = script.topology()["epoch"]
     script.settle(lambda: script.topology().get("epoch", 0) > epoch + 2, 120.0)
     script.end()
     verdict = json.loads(cluster.driver.run([sys.executable, str(VERDICT), str(CHECKPOINT)], 300.0).splitlines()[-1])
-    assert verdict["rows"] > 100_000
+    assert verdict["rows"] > 300_000
     assert verdict["wrong"] == {}
