@@ -17,17 +17,13 @@ FENCES = (0.9, 0.6, 0.5)  # in cores; they are put up only by tests that need th
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests on the shared cluster come last: a process has one Spark application at a time, and this one stays. Those
-    that kill parts of it come at the very end. If several processes run tests, one of them runs all that share it, and
-    another one all others."""
+    that kill parts of it come at the very end."""
 
     def turn(item: pytest.Item) -> int:
         fixtures = getattr(item, "fixturenames", ())
         return ("shared_session" in fixtures) + ("kept_stage" in fixtures)
 
     items.sort(key=turn)
-    for item in items:
-        if item.get_closest_marker("spark") is not None:
-            item.add_marker(pytest.mark.xdist_group("shared cluster" if turn(item) else "clusters of their own"))
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ ROW_S = 0.4
 SLOW = Instance("slow-rows", "slow", 0)
 
 
+@pytest.mark.slow
 def test_a_cut_waits_for_few_slow_rows_of_many_senders(shared_stage: LocalCluster, tmp_path: Path) -> None:
     """With two rows of each sender on their way, it would wait for 12.8 s."""
     stage = shared_stage

@@ -18,6 +18,7 @@ from barograph.workloads import wordcount
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.slow
 def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     history = tmp_path / "history"
     command = [

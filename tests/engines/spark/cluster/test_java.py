@@ -114,6 +114,7 @@ print("sum", spark.range(1000).selectExpr("sum(id)").first()[0])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_spark_runs_with_python_packages_alone(tmp_path: Path) -> None:
     """A real job, with every tool of this machine on the PATH except any Java."""

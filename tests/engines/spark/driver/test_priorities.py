@@ -23,6 +23,7 @@ def stage(shared_stage: LocalCluster) -> LocalCluster:
     return shared_stage
 
 
+@pytest.mark.slow
 def test_a_requested_epoch_length_applies_to_the_present_epoch_too(stage: LocalCluster) -> None:
     assert stage.supervisor.endpoint is not None
     remote = RemoteEngine(stage.supervisor.endpoint.path)

@@ -106,6 +106,7 @@ def recorded(history: Path) -> int:
     return sum(e.cycle is not None for e in entries(history)) if parts(history) else 0
 
 
+@pytest.mark.slow
 def test_a_controller_that_dies_or_hangs_is_restarted_and_rows_flow(stage: LocalCluster, tmp_path: Path) -> None:
     history, longest_s = tmp_path / "history", [60.0]
     socket = str(stage.supervisor.serve().path)

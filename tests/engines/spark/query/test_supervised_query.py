@@ -145,6 +145,7 @@ def test_a_killed_node_comes_back(stage: LocalCluster, capsys: pytest.CaptureFix
 RECOVERY_TARGET_S = 30.0
 
 
+@pytest.mark.slow
 def test_after_a_killed_master_a_lost_executor_is_replaced(stage: LocalCluster) -> None:
     with stage.query(supervised=True) as counting:
         run = stage.cluster.run
@@ -165,6 +166,7 @@ def test_after_a_killed_master_a_lost_executor_is_replaced(stage: LocalCluster) 
         assert verdict.exact, verdict
 
 
+@pytest.mark.slow
 def test_a_stopped_executor_is_ended_and_replaced(stage: LocalCluster) -> None:
     """A short stop, as of a garbage collection, ends nothing; a long one is an end, and Spark alone takes 120 s."""
     with stage.query(supervised=True) as counting:
