@@ -28,6 +28,7 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
   private val bucket, reserved = new Bucket
   private var countedNs = -1L // its CPU time up to which it is counted in the pool; -1: it is not
   private var rows, rowsLeft = 1
+  private var rested = false
   private var lookedNs = clock.nowNs()
   private var heldCores = Allowance.Free
 
@@ -47,6 +48,7 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
     throttledNs += lookedNs - throttledSinceNs
     throttledSinceNs = 0L
     rowsLeft = rows
+    rested = true
     look = true
   }
 
@@ -98,12 +100,16 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
     if (isAbove) ns else 0L
   }
 
-  /** As many rows as take the time between two looks at the present rate. */
+  /** As many rows as take the time between two looks at the present rate. A look right after a wait says nothing of
+   *  the rate: no row was worked on, and it would take rows for very fast ones. */
   private def adapt(nowNs: Long): Unit = {
-    val done = Math.max(1, rows - rowsLeft)
-    val tookNs = Math.max(1L, nowNs - lookedNs)
-    val most = Math.min(Allowance.MostRows, rows * 4)
-    rows = Math.max(1L, Math.min(most.toLong, done * clock.lookNs / tookNs)).toInt
+    if (!rested) {
+      val done = Math.max(1, rows - rowsLeft)
+      val tookNs = Math.max(1L, nowNs - lookedNs)
+      val most = Math.min(Allowance.MostRows, rows * 4)
+      rows = Math.max(1L, Math.min(most.toLong, done * clock.lookNs / tookNs)).toInt
+    }
+    rested = false
     rowsLeft = rows
     lookedNs = nowNs
   }

@@ -93,6 +93,25 @@ class AllowanceTest {
     assertEquals(0L, allowance.heldSinceMs)
   }
 
+  @Test def afterAWaitItDoesNotOverdraw(): Unit = {
+    begun()
+    assertEquals(0L, work(200000L, 500 * MsNs)) // it has seen how long these rows take
+    allowance.limit(0.05)
+    var mostNs = 0L
+    for (_ <- 1 to 100) {
+      val fromNs = clock.cpu
+      var wait = work(200000L, 1000 * MsNs)
+      assertTrue(wait > 0L)
+      mostNs = Math.max(mostNs, clock.cpu - fromNs)
+      while (wait > 0L) {
+        clock.now += Math.min(wait, Allowance.SliceNs)
+        allowance.rest(1L)
+        wait = allowance.waitNs()
+      }
+    }
+    assertTrue(mostNs <= 5 * MsNs, s"$mostNs ns of CPU between two waits")
+  }
+
   @Test def whileAnEpochBeginsThereIsNoLimit(): Unit = {
     allowance.limit(0.01)
     assertTrue(allowance.isLifted(clock.now))
