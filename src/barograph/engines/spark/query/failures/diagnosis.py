@@ -37,6 +37,7 @@ CUT_OFF = "do not reach each other"
 # In the end of an executor that does not find the plug-in.
 _OURS = "org.apache.spark.barograph"
 _WITHOUT_JAR = ", because they do not have barograph-plugin.jar: barograph submit and barograph conf --ship send it"
+_UNKNOWN = "; their own logs say why"
 _SHORT = 300
 
 
@@ -210,7 +211,8 @@ def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool, stillborn: s
     there = f"it needs {last.needed_seats} seats, one for each instance, and the application has {seats}"
     advice = "set spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
     if stillborn and not seats:
-        advice = f"executors end as they start ({_first_words(stillborn)}){_WITHOUT_JAR if _OURS in stillborn else ''}"
+        why = _WITHOUT_JAR if _OURS in stillborn else _UNKNOWN
+        advice = f"executors end as they start ({_first_words(stillborn)}){why}"
     return GivenUp(GiveUpCode.NEVER_FITS, f"{there}: {advice}")
 
 
