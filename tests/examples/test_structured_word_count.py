@@ -78,7 +78,7 @@ def test_without_room_it_is_refused_in_one_sentence(tmp_path: Path, capsys: pyte
     )  # fmt: skip
     assert done.returncode != 0
     # spark-submit puts all that a Python program writes on its standard output.
-    sentence = "it needs 202 seats, one for each instance, and the application has 2: set spark.sql.shuffle.partitions"
+    sentence = "it needs 202 seats, one for each instance, and the application has 2: give the application more"
     assert sentence in done.stdout.splitlines()[-1], done.stdout[-3000:]
 
 

@@ -171,8 +171,9 @@ def test_a_query_that_can_never_fit_is_refused_in_one_sentence(
     error = ended_by(query)
     assert isinstance(error, BadInput)
     assert str(error) == (
-        "the query counting was not started: it needs 202 seats, one for each instance, and the application has 8: set "
-        "spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
+        "the query counting was not started: it needs 202 seats, one for each instance, and the application has 8: "
+        "give the application more executors or cores; a source has an instance for each partition of its input, and a "
+        "stateful operator as many as its checkpoint began with"
     )
     assert len(engine.runs) == runs
 

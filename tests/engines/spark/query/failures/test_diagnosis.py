@@ -199,8 +199,8 @@ def test_the_first_restart_is_immediate_and_later_ones_wait_longer_and_longer() 
 @pytest.mark.parametrize(
     ("seats", "stillborn", "advice"),
     [
-        (0, "", "set spark.sql.shuffle.partitions to a lower number"),
-        (2, "java.lang.ClassNotFoundException: org.apache.spark.barograph.BarographPlugin", "set spark.sql.shuffle"),
+        (0, "", "give the application more executors or cores"),
+        (2, "java.lang.ClassNotFoundException: org.apache.spark.barograph.BarographPlugin", "give the application"),
         (0, "Unable to create executor due to no space", "as they start (Unable to create executor due to no space)"),
         (
             0,

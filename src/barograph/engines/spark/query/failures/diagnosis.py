@@ -209,7 +209,11 @@ def never_fits(deaths: Sequence[Death], seats: int, can_grow: bool, stillborn: s
     if can_grow and sum(d.cause is Cause.SEATS for d in deaths) < 2:
         return None
     there = f"it needs {last.needed_seats} seats, one for each instance, and the application has {seats}"
-    advice = "set spark.sql.shuffle.partitions to a lower number, or give the application more executors or cores"
+    # Fewer instances were tried at a first start. What is left is what cannot be chosen.
+    advice = (
+        "give the application more executors or cores; a source has an instance for each partition of its input, and a "
+        "stateful operator as many as its checkpoint began with"
+    )
     if stillborn and not seats:
         why = _WITHOUT_JAR if _OURS in stillborn else _UNKNOWN
         advice = f"executors end as they start ({_first_words(stillborn)}){why}"
