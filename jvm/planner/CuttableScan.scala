@@ -2,10 +2,12 @@ package org.apache.spark.barograph.planner
 
 import java.lang.{Long => JLong}
 
+import org.apache.spark.barograph.kafka.KafkaInput
 import org.apache.spark.barograph.orders.{Cuts, Gates}
 import org.apache.spark.barograph.telemetry.{DueRows, Lives, TimesItsWaits}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
@@ -47,7 +49,10 @@ class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, own
     val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
     val life = Lives.current
     if (life != null) {
-      partition match { case load: DueRows => life.meter.load = load; case _ => }
+      life.meter.load = partition match {
+        case load: DueRows => load
+        case other => KafkaInput.of(other, reader).orNull
+      }
       reader match { case waiting: TimesItsWaits => waiting.meter = life.meter; case _ => }
     }
     new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs)
@@ -73,7 +78,9 @@ class CuttableReader(
   override def next(): Boolean = real.next()
   override def get(): InternalRow = real.get()
   override def getOffset: PartitionOffset = real.getOffset
-  override def close(): Unit = real.close()
+  override def currentMetricsValues(): Array[CustomTaskMetric] = real.currentMetricsValues()
+  override def close(): Unit =
+    try real.close() finally if (life != null && life.meter.load != null) life.meter.load.close()
 
   override def nextWithTimeout(timeoutMs: JLong): RecordStatus =
     nextWithTimeout(System.currentTimeMillis(), timeoutMs)
@@ -87,9 +94,12 @@ class CuttableReader(
       if (gate.shut) rest(begunMs)
       else if (waitNs > 0L) life.allowance.rest(waitNs)
       else {
-        if (timed) life.meter.idleBegins()
+        val sinceNs = if (timed) life.meter.idleBegins() else 0L
         val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
-        if (timed) life.meter.idleEnds()
+        if (timed) {
+          val ns = System.nanoTime() - sinceNs
+          life.meter.callEnds(ns, waited(ns, status.hasRecord))
+        }
         if (status.hasRecord) {
           if (life != null) life.rowsRead.increment()
           return status
@@ -99,6 +109,12 @@ class CuttableReader(
     }
     if (life != null) life.allowance.ends()
     RecordStatus.newStatusWithoutArrivalTime(false)
+  }
+
+  /** Whether a call waited for rows: it found none, or it took long and, by the last figure, no row was there before. */
+  private def waited(ns: Long, found: Boolean): Boolean = !found || ns >= CuttableReader.ShortNs && {
+    val load = life.meter.load
+    load == null || load.dueRows(System.currentTimeMillis()) <= load.position(life.rowsRead.value)
   }
 
   private def endMs(begunMs: Long): Long = {
@@ -112,4 +128,8 @@ class CuttableReader(
     try while (gate.shut && cut.epoch < epoch && System.currentTimeMillis() < endMs(begunMs)) Thread.sleep(restMs)
     finally if (life != null) { life.rests = false; life.meter.idleEnds() }
   }
+}
+
+object CuttableReader {
+  private val ShortNs = 1000000L // a call that takes less works: it takes a row that was fetched before
 }

@@ -12,6 +12,10 @@ import org.apache.spark.unsafe.types.UTF8String
 case class ReplayPartition(replay: Replay, startMs: Long, partition: Int, start: Long, end: Long)
   extends InputPartition with DueRows {
 
+  override def load: Long = startMs
+
+  override def position(read: Long): Long = start + read
+
   override def dueRows(nowMs: Long): Long =
     Math.min(end, replay.load.rowsDue(partition, replay.partitions, nowMs - startMs))
 }

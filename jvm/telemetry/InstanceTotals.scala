@@ -15,7 +15,7 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
   var executor = ""
   var meter: MeterReport = InstanceTotals.nothing
   var rowsRead = 0L
-  // Rows due are counted from the load's start, over epochs and restarts, so none is counted again in a replay.
+  // Rows due are counted from a fixed place, over epochs and restarts, so none is counted again in a replay.
   private var loadMs = -1L
   private var dueRows = 0L
 
@@ -50,7 +50,10 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
       arrivedKnown = true
     } else {
       arrivedKnown = false
-      arrived += now.executed - had.executed
+      val read = now.executed - had.executed
+      arrived += read
+      // If the source comes to know again, what was counted here is not counted once more.
+      if (loadMs >= 0) dueRows += read
     }
   }
 }
@@ -69,7 +72,7 @@ object InstanceTotals {
     larger(had.sent, now.sent), if (now.due.nonEmpty) now.due else had.due,
     if (now.read.nonEmpty) now.read else had.read, now.loadMs, now.start,
     Math.max(had.position, now.position), Math.max(had.dueRows, now.dueRows),
-    Math.max(had.throttledNs, now.throttledNs), now.heldMs)
+    Math.max(had.throttledNs, now.throttledNs), now.heldMs, now.dueAgeMs)
 
   private def larger(had: Array[Long], now: Array[Long]): Array[Long] = {
     val found = java.util.Arrays.copyOf(now, Math.max(had.length, now.length))

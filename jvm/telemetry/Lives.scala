@@ -88,15 +88,16 @@ final class Life(
     val sent = meter.sent.values
     val load = meter.load
     val read = rowsRead.value
+    val due = if (load == null) -1L else load.dueRows(System.currentTimeMillis())
+    val isKnown = due >= 0L
+    val position = if (isKnown) load.position(read) else -1L
     def latency(of: Histogram): Array[Long] = if (of == null || !withLatency) Array.emptyLongArray else of.totals()
     MeterReport(
       meter.executed.value + read, sent.sum + meter.out.value, Math.max(0L, cpuNs),
       Math.max(0L, nowNs - startedNs - idleNs - blockedNs), idleNs, blockedNs,
       sent, latency(meter.due), latency(meter.read),
-      if (load == null) -1L else load.startMs, if (load == null) -1L else load.start,
-      if (load == null) -1L else load.start + read,
-      if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())),
-      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs)
+      if (isKnown) load.load else -1L, if (isKnown) load.start else -1L, position, Math.max(position, due),
+      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs, if (isKnown) load.ageMs else 0L)
   }
 }
 

@@ -27,8 +27,11 @@ final class Meter {
   @volatile private var idleSinceNs = 0L
   @volatile private var blockedSinceNs = 0L
 
-  def idleBegins(): Unit = idleSinceNs = System.nanoTime()
+  /** Returns when. */
+  def idleBegins(): Long = { idleSinceNs = System.nanoTime(); idleSinceNs }
   def idleEnds(): Unit = { idleNs += System.nanoTime() - idleSinceNs; idleSinceNs = 0L }
+  /** As idleEnds, of a call that may have worked rather than waited; then it is not counted. */
+  def callEnds(ns: Long, waited: Boolean): Unit = { if (waited) idleNs += ns; idleSinceNs = 0L }
   def blockedBegins(): Unit = blockedSinceNs = System.nanoTime()
   def blockedEnds(): Unit = { blockedNs += System.nanoTime() - blockedSinceNs; blockedSinceNs = 0L }
   def blockedSince(startNs: Long): Unit = blockedNs += System.nanoTime() - startNs
@@ -51,10 +54,11 @@ object Meter {
 /**
  * A meter as an executor reports it: totals since the epoch began, so that a report that is lost or repeated changes
  * nothing. due, read: as [[Histogram.totals]] gives them, empty if they are not reported this time. dueRows, position:
- * of a source that knows, rows due and first row not read, both counted from the load's start at loadMs; else -1.
+ * of a source that knows, rows due and first row not read, as [[DueRows]] counts them, of the load of that name; else
+ * -1. dueAgeMs: how much older than usual dueRows is.
  * throttledNs: for how long its limit held it back. heldMs: since when it goes by its present limit; 0 if it does not.
  */
 final case class MeterReport(
     executed: Long, emitted: Long, cpuNs: Long, busyNs: Long, idleNs: Long, blockedNs: Long,
     sent: Array[Long], due: Array[Long], read: Array[Long], loadMs: Long, start: Long, position: Long, dueRows: Long,
-    throttledNs: Long = 0L, heldMs: Long = 0L)
+    throttledNs: Long = 0L, heldMs: Long = 0L, dueAgeMs: Long = 0L)

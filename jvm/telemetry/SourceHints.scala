@@ -1,16 +1,29 @@
 package org.apache.spark.barograph.telemetry
 
 /**
- * An input partition of a source that knows which rows are due, read or not. Rows are counted from the first of the
- * partition; startMs is when the load starts, in milliseconds since 1970, and names the load: it does not change over
- * epochs and restarts. start: the first row that this epoch reads.
+ * What one instance of a source reads, of a source that knows which rows are due, read or not. The input partition of a
+ * source may be one; for Kafka there is [[org.apache.spark.barograph.kafka.KafkaInput]]. Rows are counted from any
+ * fixed place of the partition, for Kafka by their offsets. The reporter's thread calls it, while the instance runs and
+ * after it has ended: it must answer at once and must not throw.
  */
 trait DueRows {
-  def startMs: Long
+  /** Names what is read, and is at least 0. It does not change over epochs and restarts, nor if another executor reads. */
+  def load: Long
+
+  /** Rows from here on count as arrived; those before it are backlog, or were read earlier. */
   def start: Long
 
-  /** How many rows are due by then. */
+  /** The first row that was not read; read: how many rows the instance has read in this epoch. */
+  def position(read: Long): Long
+
+  /** How many rows are due by then; below 0 if that is not known now. */
   def dueRows(nowMs: Long): Long
+
+  /** How much older than usual that answer is. */
+  def ageMs: Long = 0L
+
+  /** The instance does not read any more. */
+  def close(): Unit = ()
 }
 
 /** A reader that knows when it waits for rows, and tells the meter. Calls of other readers are timed one by one. */

@@ -99,7 +99,9 @@ object View {
     message.whole("age_ms", topologies.flatMap { t =>
       // An executor that has not reported yet: since its epoch was planned.
       lazy val plannedMs = if (t.present == null) 0L else Math.max(0L, nowMs - t.present.plannedMs)
-      t.instances.map(i => ages.getOrElseUpdate(i.executor, age(i.executor).getOrElse(plannedMs)))
+      t.instances.map { i =>
+        ages.getOrElseUpdate(i.executor, age(i.executor).getOrElse(plannedMs)) + i.meter.dueAgeMs
+      }
     }.toArray)
     val traffic = mutable.ArrayBuilder.make[Long]
     for (t <- topologies; edge <- t.sketch.edges) {

@@ -16,7 +16,8 @@ PUBLIC = frozenset(
     {
         "SparkContext", "TaskContext", "Partition", "Partitioner", "SparkException", "FutureAction",
         "api.plugin", "rdd", "sql.SparkSession", "sql.SparkSessionExtensions", "sql.types", "sql.util", "sql.streaming",
-        "sql.connector.catalog", "sql.connector.expressions", "sql.connector.read", "sql.connector.read.streaming",
+        "sql.connector.catalog", "sql.connector.expressions", "sql.connector.metric", "sql.connector.read",
+        "sql.connector.read.streaming",
         "sql.connector.write", "sql.connector.write.streaming", "scheduler.SparkListener*",
     }
 )  # fmt: skip
@@ -24,6 +25,8 @@ LOGGING = {"internal.Logging"}
 PLAN = {"sql.catalyst", "sql.execution"}
 ALLOWED: dict[str, tuple[str, set[str]]] = {
     "enforce/Enforcer.scala": ("writes to Spark's log", LOGGING),
+    "kafka/EndOffsets.scala": ("writes to Spark's log", LOGGING),
+    "kafka/KafkaInput.scala": ("writes to Spark's log", LOGGING),
     "orders/Warm.scala": (
         "compiles generated code and opens the state's library where an instance will move to, as Spark does there",
         {"sql.catalyst", "sql.execution", "util.SerializableConfiguration"},

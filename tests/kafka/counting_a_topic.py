@@ -1,4 +1,5 @@
-"""A program: a supervised query counts the keys of a topic while the broker is killed and started again.
+"""A program: a supervised query counts the keys of a topic while it falls behind, while the topic grows by a partition,
+and while the broker is killed and started again. The broker wants a password.
 
 It prints one line of JSON: what became of it. In a process of its own, because the class path of the driver's JVM is
 that of its first session.
@@ -10,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -19,13 +21,21 @@ import barograph
 from barograph.cli.status import table
 from barograph.engines.spark.conf import class_path, plugin_jar, plugin_settings
 from barograph.engines.spark.driver.application import supervisor_of_session
+from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import open_session, real_time
-from barograph.kafka import Broker, connector_jars, start_broker
+from barograph.kafka import Broker, Login, connector_jars, start_broker
+from barograph.model import Plan
 from barograph.priority.service import serve
 
 KEYS = 7
+LOGIN = Login("reader", "s3cret")
 # Kafka's own patience of a minute is shortened, so that the test sees its TimeoutException soon.
 IMPATIENT = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "3000"}
+
+
+def options(broker: Broker) -> dict[str, str]:
+    given = {"bootstrap.servers": broker.address, **LOGIN.options()}
+    return {f"kafka.{name}": value for name, value in given.items()}
 
 
 def settle(condition: Callable[[], bool], what: str, timeout_s: float = 120.0) -> None:
@@ -36,9 +46,30 @@ def settle(condition: Callable[[], bool], what: str, timeout_s: float = 120.0) -
         time.sleep(0.5)  # looking at the state takes a job
 
 
-def produce(spark: SparkSession, broker: Broker, first: int, count: int) -> None:
-    rows = spark.range(first, first + count).selectExpr(f"cast(id % {KEYS} as string) as key", "'x' as value")
-    rows.write.format("kafka").option("kafka.bootstrap.servers", broker.address).option("topic", "lines").save()
+class Topic:
+    """Produces rows to it and knows how many there are."""
+
+    def __init__(self, spark: SparkSession, broker: Broker) -> None:
+        self._spark, self._broker = spark, broker
+        self.rows = 0
+
+    def produce(self, count: int, partition: int | None = None) -> None:
+        to = "" if partition is None else f", {partition} as partition"
+        rows = self._spark.range(self.rows, self.rows + count)
+        rows = rows.selectExpr(f"cast(id % {KEYS} as string) as key", f"'x' as value{to}")
+        rows.write.format("kafka").options(**options(self._broker)).option("topic", "lines").save()
+        self.rows += count
+
+    def grow(self, partitions: int) -> None:
+        jvm: Any = self._spark._jvm
+        given = jvm.java.util.Properties()
+        for name, value in options(self._broker).items():
+            given.put(name.removeprefix("kafka."), value)
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(given)
+        wanted = jvm.java.util.HashMap()
+        wanted.put("lines", jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(partitions))
+        admin.createPartitions(wanted).all().get()
+        admin.close()
 
 
 def counted(spark: SparkSession, checkpoint: Path) -> dict[str, int]:
@@ -49,42 +80,88 @@ def counted(spark: SparkSession, checkpoint: Path) -> dict[str, int]:
     return {r["key"]: r["count"] for r in rows}
 
 
+class Looking:
+    """At the sources, since the last look: rows arrived and read; the backlog, None where it is unknown."""
+
+    def __init__(self, engine: SparkEngine) -> None:
+        self._engine = engine
+        self.instances = self.arrived = self.read = 0
+        self.backlog: int | None = None
+
+    def again(self) -> "Looking":
+        now = self._engine.observe("test")
+        found = next((t for t in now.topology_metrics if t.topology == "counting"), None)
+        self.backlog = int(found.backlog_rows) if found is not None and found.backlog_known else None
+        sources = [o for t in now.topologies for o in t.operators if o.source]
+        self.instances = sum(o.parallelism for o in sources)
+        rows = [now.metrics.of_operator("counting", o.name) for o in sources]
+        self.arrived += int(sum(r.arrived for r in rows))
+        self.read += int(sum(r.executed for r in rows))
+        return self
+
+
 def main(folder: Path) -> None:
     jars = class_path(plugin_jar(), *connector_jars())
     local = {"spark.master": "local[6]", "spark.sql.shuffle.partitions": "2", "spark.driver.bindAddress": "127.0.0.1"}
-    with start_broker() as broker:
+    with start_broker(login=LOGIN) as broker:
         spark = open_session("topic", plugin_settings(), jars, local, log=folder / "jvm.log")
         checkpoint = folder / "checkpoint"
 
         def build() -> DataStreamWriter:
-            read = spark.readStream.format("kafka").options(**IMPATIENT).option("subscribe", "lines")
-            read = read.option("kafka.bootstrap.servers", broker.address).option("startingOffsets", "earliest")
+            read = spark.readStream.format("kafka").options(**IMPATIENT, **options(broker)).option("subscribe", "lines")
+            read = read.option("startingOffsets", "earliest")
             counts = read.load().selectExpr("cast(key as string) as key").groupBy("key").count()
             out = counts.selectExpr("key", "cast(count as string) as value").writeStream.format("kafka")
-            out = out.option("kafka.bootstrap.servers", broker.address).option("topic", "counts").queryName("counting")
+            out = out.options(**options(broker)).option("topic", "counts").queryName("counting")
             out = out.option("checkpointLocation", str(checkpoint)).outputMode("update")
             return real_time(out, 2.0)
 
-        produce(spark, broker, 0, 700)
+        topic = Topic(spark, broker)
+        topic.produce(700)
         query = barograph.start(build)
         settle(lambda: sum(counted(spark, checkpoint).values()) == 700, "the first rows are counted")
         supervisor = supervisor_of_session(serve)
-        status = supervisor.status()
+        engine = supervisor.engine
+        looking = Looking(engine)
+        settle(lambda: looking.again().backlog == 0, "nothing is left to read")
+        found: dict[str, Any] = {"table": table(supervisor.status())}
+
+        looking.arrived = looking.read = 0
+        engine.gates.pause("counting")
+        settle(lambda: engine.is_still("counting", 1.0), "the source rests")
+        topic.produce(400)
+        settle(lambda: looking.again().backlog == 400, "the backlog is seen while nothing is read")
+        found["behind"] = {"backlog": looking.backlog, "arrived": looking.arrived, "read": looking.read}
+        engine.gates.pause("counting", False)
+        settle(lambda: looking.again().backlog == 0, "it has caught up")
+        found["caught_up"] = {"arrived": looking.arrived, "read": looking.read}
+
+        topic.grow(3)
+        settle(lambda: looking.again().instances == 3, "the new partition is seen")
+        supervisor.apply(Plan(cuts=("counting",)))
+        topic.produce(100, partition=2)
+        settle(lambda: sum(counted(spark, checkpoint).values()) == topic.rows, "the new partition's rows are counted")
+        settle(lambda: looking.again().backlog == 0, "of all three partitions the ends are known")
+
         broker.kill()
+        looked_s = time.monotonic()
+        for _ in range(5):
+            looking.again()
+        supervisor.status()
+        found["looks_took_s"] = time.monotonic() - looked_s
         settle(lambda: query.doing != "running", "the query dies")
         died_s = time.monotonic()
         settle(lambda: time.monotonic() - died_s > 3.0, "some more seconds without a broker")
         broker.start()
-        produce(spark, broker, 700, 700)
-        settle(lambda: sum(counted(spark, checkpoint).values()) >= 1400, "the rows after the outage are counted")
-        found = {
+        topic.produce(700)
+        settle(lambda: sum(counted(spark, checkpoint).values()) >= topic.rows, "rows after the outage are counted")
+        settle(lambda: looking.again().backlog == 0, "the ends are known again")
+        found |= {
             "counts": counted(spark, checkpoint),
-            "expected": dict(Counter(str(k % KEYS) for k in range(1400))),
-            "backlog": [t["backlog_rows"] for t in status["topologies"]],
-            "table": table(status),
             "deaths": [r.cause for r in query.restarts],
             "active": query.isActive,
         }
+        found["expected"] = Counter(str(k % KEYS) for k in range(topic.rows))
         query.stop()
         spark.stop()
         sys.stdout.write(json.dumps(found) + "\n")

@@ -28,6 +28,16 @@ class MeterTest {
     assertEquals(0L, meter.blockedNsBy(nowNs))
   }
 
+  @Test def aCallThatWorkedIsNotIdle(): Unit = {
+    val meter = new Meter
+    meter.idleBegins()
+    meter.callEnds(500L, waited = false)
+    meter.idleBegins()
+    meter.callEnds(700L, waited = true)
+    assertFalse(meter.idle)
+    assertEquals(700L, meter.idleNsBy(System.nanoTime()))
+  }
+
   // With plain fields the compiler may read a count once, before the loop.
   @Test @Timeout(30) def aThreadThatLooksAgainSeesNewCounts(): Unit = {
     val meter = new Meter

@@ -125,6 +125,29 @@ class TotalsTest {
     assertEquals(32L, reader.whole("busy_ns")(1))
   }
 
+  /** Of a topic: rows count as arrived from the first end that was seen; what was there before is backlog. */
+  @Test def rowsOfATopicArriveWhenTheyAreProduced(): Unit = {
+    plan("run", 0L)
+    val reader = new Reader
+    def says(read: Long, position: Long, due: Long, ageMs: Long = 0L): Unit = {
+      val known = meter(read).copy(loadMs = 7L, start = 100L, position = position, dueRows = due, dueAgeMs = ageMs)
+      report(life("run", 0L, "read", 0, if (due < 0L) meter(read) else known))
+      reader.look()
+    }
+    says(read = 0L, position = 40L, due = 100L)
+    assertEquals((0L, 60L), (reader.whole("arrived").head, reader.whole("pending").head))
+    assertEquals(1L, reader.whole("arrived_known").head)
+    says(read = 10L, position = 50L, due = 130L)
+    assertEquals((30L, 80L), (reader.whole("arrived").head, reader.whole("pending").head))
+    says(read = 15L, position = 55L, due = -1L) // no broker answers
+    assertEquals((35L, 0L), (reader.whole("arrived").head, reader.whole("arrived_known").head))
+    says(read = 15L, position = 55L, due = 140L)
+    assertEquals((40L, 85L), (reader.whole("arrived").head, reader.whole("pending").head))
+    assertEquals(0L, reader.whole("age_ms").head)
+    says(read = 15L, position = 55L, due = 140L, ageMs = 4000L)
+    assertEquals(4000L, reader.whole("age_ms").head, "as old as the figure that the broker gave")
+  }
+
   @Test def aLifeThatEndedAddsNothingMore(): Unit = {
     plan("run", 0L)
     val last = life("run", 0L, "count", 0, meter(7L), ended = true, output = Seq(100L, 7L))

@@ -1,7 +1,8 @@
 """A Kafka broker on this machine: one node that is its own controller (KRaft), for tests and demonstrations.
 
 It keeps its data in a temporary folder, can be killed and started again with that data, and ends with the process that
-started it, whatever happens to that process. It is not for production: one replica, no authentication, loopback only.
+started it, whatever happens to that process. It is not for production: one replica, loopback, and a password, if there
+is one, in plain text.
 """
 
 import re
@@ -13,6 +14,7 @@ import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from barograph.engines.spark.cluster.java import find_java
@@ -38,17 +40,38 @@ logger.server.level = info
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The one user of a broker, who logs in by SASL/PLAIN. Both are letters and digits."""
+
+    user: str
+    password: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        require(self.user.isalnum() and self.password.isalnum(), "a broker's user and password are letters and digits")
+
+    def options(self) -> dict[str, str]:
+        """For a client of the broker; sources and sinks of Spark take them with ``kafka.`` in front."""
+        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        return {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f'{module} required username="{self.user}" password="{self.password}";',
+        }
+
+
 class Broker:
     """Made by ``start_broker``. address: host and port, as ``kafka.bootstrap.servers`` takes it; it stays the same."""
 
-    def __init__(self, home: Guarded, host: str, partitions: int) -> None:
+    def __init__(self, home: Guarded, host: str, partitions: int, login: Login | None = None) -> None:
         ports = _free_ports(host, 2)
         self.address = f"{host}:{ports[0]}"
+        self.login = login
         self._home = home
         self._child: subprocess.Popen[bytes] | None = None
         folder = home.folder
         (folder / "logging.properties").write_text(_LOGGING)
-        (folder / "server.properties").write_text(_properties(folder, host, ports, partitions))
+        (folder / "server.properties").write_text(_properties(folder, host, ports, partitions, login))
         java = find_java()
         self._java = (
             str(java.command), *_JVM, f"-Dlog4j2.configurationFile={folder / 'logging.properties'}",
@@ -106,13 +129,14 @@ class Broker:
 
 
 @contextmanager
-def start_broker(host: str = "127.0.0.1", partitions: int = 2) -> Iterator[Broker]:
+def start_broker(host: str = "127.0.0.1", partitions: int = 2, login: Login | None = None) -> Iterator[Broker]:
     """A broker that serves until the block ends. partitions: of topics, which are created when they are first used.
+    login: of its only user; None: anybody may use it.
 
     FetchFailed where its jars cannot be had, StartFailed where it does not start.
     """
     with guarded("kafka") as home:
-        broker = Broker(home, host, partitions)
+        broker = Broker(home, host, partitions, login)
         broker.format()
         broker.start()
         try:
@@ -121,13 +145,14 @@ def start_broker(host: str = "127.0.0.1", partitions: int = 2) -> Iterator[Broke
             broker.kill()
 
 
-def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int) -> str:
-    settings = {
+def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int, login: Login | None) -> str:
+    protocol = "PLAINTEXT" if login is None else "SASL_PLAINTEXT"
+    settings: dict[str, object] = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{host}:{ports[1]}",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": f"BROKER:{protocol},CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "BROKER",
         "listeners": f"BROKER://{host}:{ports[0]},CONTROLLER://{host}:{ports[1]}",
         "log.dirs": folder / "data",
@@ -143,6 +168,13 @@ def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int) 
         "broker.session.timeout.ms": 3000,
         "broker.heartbeat.interval.ms": 1000,
     }
+    if login is not None:
+        known = login.options()["sasl.jaas.config"].removesuffix(";")
+        settings |= {
+            "sasl.enabled.mechanisms": "PLAIN",
+            "sasl.mechanism.inter.broker.protocol": "PLAIN",
+            "listener.name.broker.plain.sasl.jaas.config": f'{known} user_{login.user}="{login.password}";',
+        }
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 

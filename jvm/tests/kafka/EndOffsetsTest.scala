@@ -1,0 +1,102 @@
+package org.apache.spark.barograph.kafka
+
+import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
+import java.util.concurrent.atomic.AtomicInteger
+
+import org.junit.jupiter.api.{Test, Timeout}
+import org.junit.jupiter.api.Assertions._
+
+/** The thread that asks for ends of topics, with a broker that is made up. */
+@Timeout(60)
+class EndOffsetsTest {
+  private class Outage extends RuntimeException
+
+  /** Each question takes the next answer: a number for all partitions, or an error. */
+  private class Broker extends EndOffsetClient {
+    val answers = new LinkedBlockingQueue[Either[Throwable, Long]]()
+    val opened, closed = new AtomicInteger
+
+    def open(): EndOffsetClient = { opened.incrementAndGet(); this }
+    def ends(partitions: Seq[AnyRef]): Map[AnyRef, Long] =
+      answers.take().fold(error => throw error, end => partitions.map(_ -> end).toMap)
+    def isOutage(error: Throwable): Boolean = error.isInstanceOf[Outage]
+    def close(): Unit = closed.incrementAndGet()
+  }
+
+  private def asker(broker: Broker, lingerMs: Long = 60000L): EndOffsetAsker =
+    new EndOffsetAsker(() => broker.open(), _ => true, everyMs = 1L, lingerMs, retryMs = 1L)
+
+  private def settle(isSo: => Boolean): Unit = while (!isSo) Thread.sleep(1L)
+
+  @Test def theEndRisesAndTheFirstIsKept(): Unit = {
+    val broker = new Broker
+    val figure = asker(broker).watch("t-0")
+    assertEquals(-1L, figure.end)
+    broker.answers.put(Right(5L))
+    settle(figure.end == 5L)
+    broker.answers.put(Right(9L))
+    settle(figure.end == 9L)
+    assertEquals(5L, figure.first)
+  }
+
+  @Test def aBrokerThatDoesNotAnswerDelaysNothingAndItsFigureGrowsOld(): Unit = {
+    val broker = new Broker
+    val asking = asker(broker)
+    val figure = asking.watch("t-0")
+    broker.answers.put(Right(5L))
+    settle(figure.end == 5L)
+    val input = new KafkaInput("t-0", figure, () => asking.leave(figure), () => 3L)
+    assertEquals(5L, input.dueRows(0L))
+    assertEquals(3L, input.position(77L))
+    assertEquals(0L, input.ageMs, "two seconds are usual")
+    val sinceNs = System.nanoTime()
+    figure.atNs -= 10L * 1000000000L
+    assertTrue(input.ageMs >= 8000L)
+    assertEquals(5L, input.dueRows(0L), "old, but the last that is known")
+    figure.atNs -= 60L * 1000000000L
+    assertEquals(-1L, input.dueRows(0L), "unknown")
+    // The question is still open; another partition can be watched, and both can be left.
+    val other = asking.watch("t-1")
+    asking.leave(other)
+    input.close()
+    assertTrue(System.nanoTime() - sinceNs < 10L * 1000000000L)
+  }
+
+  @Test def anOutageKeepsTheClientAndAnotherErrorOpensAnother(): Unit = {
+    val broker = new Broker
+    val figure = asker(broker).watch("t-0")
+    broker.answers.put(Left(new Outage))
+    broker.answers.put(Right(1L))
+    settle(figure.end == 1L)
+    assertEquals(1, broker.opened.get)
+    broker.answers.put(Left(new NoClassDefFoundError("gone")))
+    broker.answers.put(Right(2L))
+    settle(figure.end == 2L)
+    assertEquals(2, broker.opened.get)
+    assertEquals(1, broker.closed.get)
+  }
+
+  @Test def theThreadEndsWhenNothingIsReadAnyMore(): Unit = {
+    val broker = new Broker
+    val asking = asker(broker, lingerMs = 0L)
+    val figure = asking.watch("t-0")
+    broker.answers.put(Right(1L))
+    settle(figure.end == 1L)
+    asking.leave(figure)
+    broker.answers.put(Right(1L)) // the question that is under way
+    asking.thread.join(TimeUnit.SECONDS.toMillis(30))
+    assertFalse(asking.thread.isAlive)
+    assertEquals(1, broker.closed.get)
+  }
+
+  @Test def aPartitionThatIsNewIsAskedForAtOnce(): Unit = {
+    val broker = new Broker
+    val hourly = new EndOffsetAsker(() => broker.open(), _ => true, everyMs = 3600000L)
+    val first = hourly.watch("t-0")
+    broker.answers.put(Right(1L))
+    settle(first.end == 1L)
+    broker.answers.put(Right(2L))
+    val second = hourly.watch("t-1")
+    settle(second.end == 2L)
+  }
+}
