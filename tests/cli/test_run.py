@@ -67,6 +67,20 @@ BAD = {
     "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "--spare-nodes must be"),
     "a master that does not answer": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
     "a master of another kind": (["wordcount", "--master", "yarn"], "write spark://HOST:PORT"),
+    "behind for longer than it runs": (["wordcount", "--seconds", "9", "--behind", "10s"], "give more --seconds"),
+    "an unknown source": (["wordcount", "--source", "pulsar"], "--source must be one of replay, kafka"),
+    "brokers for the replay source": (["wordcount", "--brokers", "h:9092"], "--brokers needs --source kafka"),
+    "no broker": (["wordcount", "--source", "kafka", "--brokers", "127.0.0.1:1"], "no broker answers at '127.0.0.1:1'"),
+    "a broker without a port": (["wordcount", "--source", "kafka", "--brokers", "here"], "no broker answers at 'here'"),
+    "options for no broker": (["wordcount", "--source", "kafka", "--brokers-file", "/no"], "give --brokers too"),
+    "kill of a broker that there is not": (["wordcount", "--at", "5:kill broker"], "by --source kafka, can be ended"),
+    "start of another's broker": (
+        ["wordcount", "--source", "kafka", "--brokers", "127.0.0.1:1", "--at", "5:start broker"], "no broker answers",
+    ),
+    "kill of the driver that writes topics": (
+        ["wordcount", "--source", "kafka", "--at", "5:kill driver"], "does not go with an end of the driver",
+    ),
+    "Spark alone from a topic": (["wordcount", "--source", "kafka", "--policy", "spark"], "only the replay source"),
     "settings for a cluster of its own": (["wordcount", "--properties-file", "/no"], "leave it out"),
 }  # fmt: skip
 

@@ -18,9 +18,14 @@ Actions; --at may be given any number of times, and changes for the same second 
 
   --at '20:move count/1=node-2'  --at '30:scale count=4'  --at '40:cut'
   --at '20:kill executor@node-2' --at '30:kill node@node-2' --at '40:start node@node-2'  --at '50:kill driver'
+  --at '20:kill broker'  --at '30:start broker'
 
-A kill is SIGKILL. Executors and the driver are restarted, a node too unless a later action starts it, and the query
-continues from its checkpoint.
+A kill is SIGKILL. Executors and the driver are restarted, a node and the broker too unless a later action starts them,
+and the query continues from its checkpoint.
+
+With --source kafka the rows are written into a topic when they are due, and the query reads them there. A broker is
+started for the run unless --brokers names another, whose topics stay. With --sink kafka the result goes to a topic,
+which must have every result, at least once.
 
 A run begins with the policy's own first placement, and changes are made as in the policy's paper (see --migration).
 Policy 'spark' runs the same query on the same cluster without the plug-in. 'fixed' takes its shares from --share;
@@ -42,9 +47,11 @@ from typing import TYPE_CHECKING
 from barograph.config import Config
 from barograph.config.flags import add_conf_flag, add_flags, config_of
 from barograph.model import BadInput, Load, MigrationMode
+from barograph.model.checks import require
 from barograph.workloads import registry
 
 if TYPE_CHECKING:
+    from barograph.experiments.run_settings import FromKafka
     from barograph.experiments.steering.steering import Steering
 
 PLAIN = "spark"
@@ -119,6 +126,8 @@ def run(args: argparse.Namespace) -> int:
         query=QueryOptions(**config.fields("query")) if config.any_set("query") else None,
         conf=config.spark_settings(),
         properties=_path(config["run.properties-file"]),
+        kafka=_kafka(config),
+        behind_s=config["run.behind"],
     )
     table = LiveTable(sys.stderr)
     logs = new_log_folder("run")
@@ -140,6 +149,20 @@ def run(args: argparse.Namespace) -> int:
 
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
+
+
+def _kafka(config: Config) -> "FromKafka | None":
+    from barograph.experiments.run_settings import FromKafka
+    from barograph.submit.properties import properties_of
+
+    if config["run.source"] == "replay":
+        for name in filter(config.is_set, ("run.sink", "run.brokers", "run.brokers-file")):
+            raise BadInput(f"{config.origins[name]} needs --source kafka")
+        return None
+    file = _path(config["run.brokers-file"])
+    text = "options of clients are for a broker of yours: give --brokers too"
+    require(file is None or config["run.brokers"] is not None, text)
+    return FromKafka(config["run.brokers"], config["run.sink"] == "kafka", {} if file is None else properties_of(file))
 
 
 def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> "Steering | None":

@@ -41,6 +41,27 @@ RUNS = (
         example="20:cut", meaning="an action during the run; may be given any number of times",
     ),
     Option(
+        name="run.source", kind=Kind.CHOICE, scope=Scope.RUN, commands=(RUN,), default="replay",
+        choices=("replay", "kafka"),
+        meaning="replay: a source makes the rows; kafka: they are written into a topic when due, and read there",
+    ),
+    Option(
+        name="run.sink", kind=Kind.CHOICE, scope=Scope.RUN, commands=(RUN,), default="none", choices=("none", "kafka"),
+        meaning="kafka: the result is written into a topic, which is judged too",
+    ),
+    Option(
+        name="run.brokers", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="one is started",
+        metavar="HOST:PORT,..", example="127.0.0.1:9092", meaning="Kafka's brokers for --source kafka",
+    ),
+    Option(
+        name="run.brokers-file", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="none", metavar="FILE",
+        example="client.properties", meaning="options of Kafka's clients for --brokers, such as a login",
+    ),
+    Option(
+        name="run.behind", kind=Kind.DURATION, scope=Scope.RUN, commands=(RUN,), default=0.0, least=0,
+        meaning="the load starts that long before the query, which begins with the backlog of that time",
+    ),
+    Option(
         name="run.drain", kind=Kind.DURATION, scope=Scope.RUN, commands=(RUN,), default=120.0, above=0,
         meaning="maximum time for draining",
     ),

@@ -1,11 +1,12 @@
 """The report of a run. docs/run.md documents every key."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from barograph.engines.latency import Histogram
 from barograph.experiments.figures.repeats import RestartReport
 from barograph.experiments.figures.steered import Steered
+from barograph.experiments.output_topic import OutputVerdict
 from barograph.experiments.verdict import Verdict
 
 CLOCKS = ("due", "read")
@@ -32,7 +33,7 @@ class ActionReport:
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """lines: rows of all inputs. first: what the run began with, as JSON, so that
-    it can be passed between processes."""
+    it can be passed between processes. by_second: the live table, column by column."""
 
     workload: str
     load: str
@@ -52,6 +53,8 @@ class RunReport:
     start_ms: int
     degraded_s: dict[int, int] | None  # None: not known
     first: Mapping[str, object] | None = None
+    by_second: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    output_topic: OutputVerdict | None = None
 
     @property
     def late_rows(self) -> int:
@@ -59,7 +62,8 @@ class RunReport:
 
     @property
     def ok(self) -> bool:
-        return self.verdict.exact and self.lines_undrained == 0 and all(a.ok for a in self.actions)
+        written = self.output_topic is None or self.output_topic.is_complete
+        return self.verdict.exact and written and self.lines_undrained == 0 and all(a.ok for a in self.actions)
 
     def to_json(self) -> dict[str, object]:
         v = self.verdict
@@ -97,6 +101,8 @@ class RunReport:
             "restarts": [r.to_json() for r in self.restarts],
             "notes": list(self.notes),
             "first": self.first,
+            "by_second": {name: list(values) for name, values in self.by_second.items()},
+            "output_topic": None if self.output_topic is None else self.output_topic.to_json(),
             **self.steered.to_json(),
         }
 
@@ -109,6 +115,11 @@ class RunReport:
             f"pause   longest {self.longest_pause_s:.2f} s over {self.epochs} epochs",
             f"below   {_degraded(self.degraded_s)}",
         ]
+        if (out := self.output_topic) is not None:
+            lines.insert(
+                2,
+                f"topic   rows {out.rows:,}  missing {out.missing:,}  repeated {out.repeated:,}  wrong {out.wrong:,}",
+            )
         for clock in CLOCKS:
             found = self.latency[clock].latency()
             late = f"  late {self.late_rows:,} (above {self.timeout_s:g} s)" if clock == "due" else ""

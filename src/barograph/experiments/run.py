@@ -15,8 +15,10 @@ from barograph.experiments.running.in_progress import RunInProgress
 from barograph.experiments.running.journal import Journal
 from barograph.experiments.running.live_table import LiveLine
 from barograph.experiments.running.run_cluster import open_run_cluster
+from barograph.experiments.running.topic_feeds import open_feeds
 from barograph.experiments.running.warm_up import warm_up
 from barograph.experiments.steering.worker_sizes import shared_workers
+from barograph.kafka import connector_jars
 from barograph.priority.service import serve
 from barograph.workloads.workload import unchanged
 
@@ -31,12 +33,14 @@ def run(
     check(settings)
     say(f"{settings.workload.name}: {settings.workload.meaning}")
     with ExitStack() as ending:
+        feeds = None if settings.kafka is None else open_feeds(settings, ending, say)
         cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
         say("starting Spark")
         bounded, elsewhere = in_flight(settings.in_flight_s), cluster.run is None
         if settings.steering is not None:
             bounded |= enforcing(settings.steering.enforce)
-        loaded = {**plugin_settings(elsewhere), **workloads_settings(elsewhere)}
+        more = () if settings.kafka is None else connector_jars()
+        loaded = {**plugin_settings(elsewhere), **workloads_settings(elsewhere, more)}
         spark = open_session(
             "barograph run", loaded, cluster.conf, settings.conf, bounded, log=settings.spark_log(say),
             properties=settings.properties,
@@ -60,5 +64,10 @@ def run(
             scaled = {a.rescale.operator for a in settings.actions if a.rescale is not None}
             repartition = settings.steering is not None or not scaled.isdisjoint(settings.workload.stateful())
             beside = checkpoint.parent if elsewhere else None  # where every host sees it
-            warm_up(spark, settings.workload, settings.parallelism, say, repartition, beside)
-        return RunInProgress(settings, spark, supervisor, cluster, checkpoint, journal, show, say, tamper).whole()
+            with ExitStack() as warm:
+                what = (settings.workload, settings.parallelism)
+                topics = () if feeds is None else warm.enter_context(feeds.warm(*what))
+                warm_up(spark, *what, say, repartition, beside, topics)
+        return RunInProgress(
+            settings, spark, supervisor, cluster, checkpoint, journal, show, say, tamper, feeds
+        ).whole()

@@ -19,6 +19,8 @@ from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.experiments.running.actions import Action, Fault, check_actions
 from barograph.experiments.steering.steering import Steering
 from barograph.experiments.steering.worker_sizes import SEATS
+from barograph.kafka import broker_jars, connector_jars
+from barograph.maven import FetchFailed
 from barograph.model import BadInput, Load, MigrationMode
 from barograph.model.checks import require, require_number, require_positive, require_whole
 from barograph.workloads.lines import LineShape
@@ -36,6 +38,16 @@ def run_cluster() -> ClusterSettings:
 
 
 @dataclass(frozen=True)
+class FromKafka:
+    """The inputs are topics. brokers: their addresses; None: a broker is started for the run. client: options of
+    Kafka's clients, such as a login. writes: the result goes to a topic too, instead of nowhere."""
+
+    brokers: str | None = None
+    writes: bool = False
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class RunSettings:
     """The settings of a run. master: a cluster that is running; None starts one from ``cluster``.
 
@@ -49,6 +61,8 @@ class RunSettings:
     restart: when the query is restarted after a failure. query: its priority and nodes; None: the defaults.
     recovery: bounds epochs where no policy sets them; None: they are as long as epoch_s says.
     conf: further settings of the Spark session. properties: a file of such, for a cluster that is not embedded.
+    kafka: the query reads topics into which the rows are written when they are due; None: the replay source.
+    behind_s: the load starts that long before the query, which begins with that backlog.
     journal: a file for what must outlive the driver; a driver that finds one continues that run.
     """
 
@@ -76,6 +90,8 @@ class RunSettings:
     recovery: Recovery | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
     properties: Path | None = None
+    kafka: FromKafka | None = None
+    behind_s: float = default("run.behind")
 
     def __post_init__(self) -> None:
         require_positive("seconds", self.seconds)
@@ -83,6 +99,11 @@ class RunSettings:
         require_positive("drain seconds", self.drain_s)
         require_positive("timeout", self.timeout_s)
         require_number("in flight", self.in_flight_s, 0.0)
+        require_number("behind", self.behind_s, 0.0)
+        text = (
+            f"a load of {self.seconds:g} s ends before a query that is {self.behind_s:g} s behind: give more --seconds"
+        )
+        require(self.behind_s < self.seconds, text)
         self.workload.require_operators("parallelism", self.parallelism)
         for operator, count in self.parallelism.items():
             require_whole(f"parallelism of {operator}", count, 1)
@@ -117,6 +138,7 @@ def check(settings: RunSettings) -> None:
     run = None if settings.master is None else run_of(settings.master)
     if settings.plain:
         require(settings.steering is None, "Spark without the plug-in cannot be steered")
+        require(settings.behind_s == 0, "Spark without the plug-in cannot start behind: leave --behind out")
         require(not settings.actions, "Spark without the plug-in cannot move, scale, cut or restart: leave --at out")
         require_number("epoch of Spark alone", settings.epoch_s, LEAST_PLAIN_EPOCH_S)
     if settings.master is not None and run is None:
@@ -129,6 +151,13 @@ def check(settings: RunSettings) -> None:
         cluster = settings.cluster if run is None else run.settings
         slots = dict.fromkeys(cluster.node_names(), cluster.executors)
         check_fits(settings, slots, cluster.nodes * cluster.executors * cluster.seats)
+    if settings.kafka is not None:
+        check_kafka(settings, settings.kafka, is_elsewhere=settings.master is not None and run is None)
+    for action in settings.actions:
+        if action.fault in (Fault.KILL_BROKER, Fault.START_BROKER):
+            where = f"--at {action.at_s:g}:{action.text}"
+            has_broker = settings.kafka is not None and settings.kafka.brokers is None
+            require(has_broker, f"{where}: only a broker that was started for the run, by --source kafka, can be ended")
     if settings.checkpoint is not None and settings.journal is None:
         require_empty_and_writable(settings.checkpoint)
 
@@ -147,11 +176,32 @@ def check_elsewhere(settings: RunSettings, master: str) -> None:
         settings.checkpoint is not None,
         f"executors of {master} may be on other machines: name a folder that all of them see with --checkpoint",
     )
-    faults = [a for a in settings.actions if a.fault not in (None, Fault.KILL_DRIVER)]
+    faults = [a for a in settings.actions if a.fault is not None and a.slot is not None]
     if faults:
         raise BadInput(f"--at {faults[0].at_s:g}:{faults[0].text}: processes of {master} cannot be ended from here")
     if settings.properties is not None:
         require(settings.properties.is_file(), f"there is no file {settings.properties} for --properties-file")
+
+
+def check_kafka(settings: RunSettings, kafka: FromKafka, is_elsewhere: bool) -> None:
+    require(not settings.plain, "policy spark reads only the replay source: leave --source out")
+    leaves = settings.migration is MigrationMode.RESTART_APP
+    ends = leaves or any(a.fault is Fault.KILL_DRIVER for a in settings.actions)
+    require(not ends, "the driver writes the topics, so --source kafka does not go with an end of the driver")
+    if kafka.brokers is None:
+        text = "a broker that is started here is not reached from other machines: give --brokers"
+        require(not is_elsewhere, text)
+    else:
+        text = (
+            f"no broker answers at {kafka.brokers!r}: start it, or leave --brokers out, and one is started for the run"
+        )
+        require(any(map(answers, kafka.brokers.split(","))), text)
+    try:
+        connector_jars()
+        if kafka.brokers is None:
+            broker_jars()
+    except FetchFailed as error:
+        raise BadInput(f"Kafka's jars cannot be had: {error}") from error
 
 
 def answers(address: str) -> bool:

@@ -22,9 +22,12 @@ from barograph.workloads.parts import (
     SOURCE_FIXED,
     read_as_batch,
     read_input,
+    record_sql,
     with_busy_work,
+    written_to,
 )
 from barograph.workloads.replay import Replay
+from barograph.workloads.topic import Topic
 from barograph.workloads.workload import NO_BUSY_WORK, Workload, split_by_input, unchanged
 
 NAME = "campaigns"
@@ -71,6 +74,7 @@ def query(
     busy_us: Mapping[str, int] = NO_BUSY_WORK,
     tamper: Callable[[DataFrame], DataFrame] = unchanged,
     name: Callable[[DataFrame, str], DataFrame] = named,
+    out: Topic | None = None,
 ) -> DataStreamWriter:
     """``tamper`` may change the events that have their campaign."""
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
@@ -80,7 +84,8 @@ def query(
     enriched = name(tamper(dealt.join(broadcast(_campaign_of_ad(spark, ads)), "ad")), "enrich")
     counts = enriched.groupBy("event", "campaign").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
     counts = with_busy_work(counts, busy_us.get("count", 0))
-    return name(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
+    results = name(counts.selectExpr(*SINK_SQL, *record_sql(out, "concat(event, ' ', campaign)")), "count")
+    return written_to(out, results.writeStream.queryName(NAME).outputMode("update"))
 
 
 def _events(rows: DataFrame, event: str) -> DataFrame:

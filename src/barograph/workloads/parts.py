@@ -5,9 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from barograph.workloads.replay import FORMAT, Replay
+from barograph.workloads.topic import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 SOURCE_FIXED = "a source has as many instances as its input has partitions"
 # A row's own times, through the aggregate to the sink. Spark's real-time aggregate emits a row for every row it takes,
@@ -26,6 +28,8 @@ DUE_AND_READ_SQL = (
 
 def read_input(spark: "SparkSession", replay: Replay) -> "DataFrame":
     """A stream of the input's rows with the column ``times``."""
+    if replay.topic is not None:
+        return replay.topic.read(spark, replay.numbers).selectExpr("*", TIMES_SQL)
     timed = replace(replay, read_time=True)
     return spark.readStream.format(FORMAT).options(**timed.options()).load().selectExpr("*", TIMES_SQL)
 
@@ -35,6 +39,17 @@ def read_as_batch(spark: "SparkSession", replay: Replay, until_rows: Sequence[in
     counts = replay.rows(until_rows)
     options = replay.options() | {"until_rows": ",".join(str(n) for n in counts)}
     return spark.read.format(FORMAT).options(**options).load()
+
+
+def record_sql(out: Topic | None, key_sql: str) -> tuple[str, ...]:
+    """The columns of a record of the topic; none where the result goes nowhere. The row has its count so far."""
+    return () if out is None else (f"{key_sql} as key", "cast(occurrences as string) as value")
+
+
+def written_to(out: Topic | None, writer: "DataStreamWriter") -> "DataStreamWriter":
+    if out is None:
+        return writer.format("noop")
+    return writer.format("kafka").options(**out.options()).option("topic", out.name)
 
 
 def with_busy_work(frame: "DataFrame", micros: int) -> "DataFrame":

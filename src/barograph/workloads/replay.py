@@ -7,6 +7,7 @@ from barograph.model import Schedule
 from barograph.model.checks import require, require_number, require_whole
 from barograph.model.loads.schedule import encode
 from barograph.workloads.lines import LineShape
+from barograph.workloads.topic import Topic
 
 FORMAT = "org.apache.spark.barograph.ReplaySource"
 """The source's name for Spark. Columns: partition, k, due_ms (epoch milliseconds), value."""
@@ -20,6 +21,7 @@ class Replay:
     start_ms: when the load starts, milliseconds since 1970; None: half a second after the query starts. A restarted
     query uses the start that is recorded in its checkpoint.
     read_time: rows also have the column read_ms, when the source emitted them.
+    topic: streams read the rows from there; None: from the replay source. A batch reads the replay source.
     """
 
     schedule: Schedule
@@ -29,6 +31,7 @@ class Replay:
     close_s: float | None = None
     start_ms: int | None = None
     read_time: bool = False
+    topic: Topic | None = None
 
     def __post_init__(self) -> None:
         require_whole("partitions", self.partitions, 1)

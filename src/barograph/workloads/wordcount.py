@@ -11,8 +11,17 @@ from barograph.engines.spark.query.naming import named
 from barograph.model import Edge, Grouping, Operator, Topology
 from barograph.workloads.keyed_counts import COUNT_SQL, KeyedCounts, counts_in_state
 from barograph.workloads.lines import LineShape
-from barograph.workloads.parts import DUE_AND_READ_SQL, LAST_TIMES_SQL, SOURCE_FIXED, read_input, with_busy_work
+from barograph.workloads.parts import (
+    DUE_AND_READ_SQL,
+    LAST_TIMES_SQL,
+    SOURCE_FIXED,
+    read_input,
+    record_sql,
+    with_busy_work,
+    written_to,
+)
 from barograph.workloads.replay import Replay
+from barograph.workloads.topic import Topic
 from barograph.workloads.truth import CHECKSUM_SQL, WORDS_SQL, truth_by_spark
 from barograph.workloads.workload import NO_BUSY_WORK, Workload, unchanged
 
@@ -49,6 +58,7 @@ def query(
     busy_us: Mapping[str, int] = NO_BUSY_WORK,
     tamper: Callable[[DataFrame], DataFrame] = unchanged,
     name: Callable[[DataFrame, str], DataFrame] = named,
+    out: Topic | None = None,
 ) -> DataStreamWriter:
     """Busy work of split is for each line, of count for each word; ``tamper`` may change the words."""
     spark.conf.set("spark.sql.shuffle.partitions", str(parallelism["count"]))
@@ -57,7 +67,8 @@ def query(
     words = name(tamper(dealt.selectExpr(*WORDS_SQL, "times")), "split")
     counts = words.groupBy("word").agg(expr(COUNT_SQL), expr(CHECKSUM_SQL), expr(LAST_TIMES_SQL))
     counts = with_busy_work(counts, busy_us.get("count", 0))
-    return name(counts.selectExpr(*SINK_SQL), "count").writeStream.queryName(NAME).outputMode("update").format("noop")
+    results = name(counts.selectExpr(*SINK_SQL, *record_sql(out, "word")), "count")
+    return written_to(out, results.writeStream.queryName(NAME).outputMode("update"))
 
 
 def due(spark: SparkSession, inputs: Sequence[Replay], read: Sequence[int]) -> KeyedCounts:

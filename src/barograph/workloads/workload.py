@@ -14,6 +14,7 @@ from barograph.model.checks import require
 from barograph.workloads.keyed_counts import KeyedCounts
 from barograph.workloads.lines import LineShape
 from barograph.workloads.replay import Replay
+from barograph.workloads.topic import Topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +37,7 @@ class BuildQuery(Protocol):
 
     busy_us: CPU microseconds that each row additionally costs an operator. tamper: changes the rows of one operator, so
     that tests can check that the verdict notices it. name: gives an operator its name; on Spark without the plug-in it
-    does nothing, because there a name is a plan node that costs time.
+    does nothing, because there a name is a plan node that costs time. out: a topic for the result; None: none.
     """
 
     def __call__(
@@ -47,6 +48,7 @@ class BuildQuery(Protocol):
         busy_us: Mapping[str, int] = NO_BUSY_WORK,
         tamper: Callable[["DataFrame"], "DataFrame"] = unchanged,
         name: Callable[["DataFrame", str], "DataFrame"] = named,
+        out: Topic | None = None,
     ) -> "DataStreamWriter": ...
 
 

@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import pytest
 
-from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.experiments.report import ActionReport
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.running import carry_out
 from barograph.experiments.running.actions import parse_action
 from barograph.experiments.running.carry_out import ActionThreads
+from barograph.experiments.running.faults import Killable
 from barograph.experiments.running.journal import Journal
 from barograph.model import BadInput, Load, MigrationMode, Outcome, Placement, Plan
 from barograph.workloads.wordcount import WORKLOAD
@@ -38,7 +38,7 @@ def actions_of(
     supervisor, journal = FakeSupervisor(), journal or Journal()
     actions = tuple(parse_action(t, WORKLOAD.name) for t in texts)
     settings = RunSettings(WORKLOAD, Load.parse("constant 1"), actions=actions, migration=migration)
-    found = ActionThreads(settings, cast(Supervisor, supervisor), cast(Run, None), journal, lambda: 1.0)
+    found = ActionThreads(settings, cast(Supervisor, supervisor), Killable(None), journal, lambda: 1.0)
     return found, supervisor, journal
 
 

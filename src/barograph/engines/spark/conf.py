@@ -1,6 +1,6 @@
 """The Spark settings that Barograph needs. Any Spark 4.3 application can use them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from barograph.config import default
@@ -30,12 +30,12 @@ def class_path(*jars: Path) -> dict[str, str]:
     return {"spark.driver.extraClassPath": path, "spark.executor.extraClassPath": path}
 
 
-def workloads_settings(ship: bool = False) -> dict[str, str]:
-    """The jars that a workload needs, shipped or for the class path; the settings that load the plug-in are not among
-    these."""
+def workloads_settings(ship: bool = False, more: Iterable[Path] = ()) -> dict[str, str]:
+    """The jars that a workload needs, and more, shipped or for the class path; the settings that load the plug-in are
+    not among these."""
     if not WORKLOADS_JAR.exists():
         raise BadInput("the workloads are not built: run make, or install the barograph wheel, which carries them")
-    jars = (plugin_jar(), WORKLOADS_JAR)
+    jars = (plugin_jar(), WORKLOADS_JAR, *more)
     return shipped(*jars) if ship else class_path(*jars)
 
 

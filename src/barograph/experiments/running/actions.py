@@ -9,7 +9,8 @@ from barograph.model import BadInput, Instance, MigrationMode, Placement, Plan, 
 from barograph.model.checks import require
 
 FORMS = (
-    "move count/1=node-2, scale split=4, cut, kill executor@node-2, kill node@node-2, start node@node-2, or kill driver"
+    "move count/1=node-2, scale split=4, cut, kill executor@node-2, kill node@node-2, start node@node-2, kill driver, "
+    "kill broker, or start broker"
 )
 
 
@@ -20,6 +21,8 @@ class Fault(StrEnum):
     KILL_NODE = "kill node"
     START_NODE = "start node"
     KILL_DRIVER = "kill driver"
+    KILL_BROKER = "kill broker"
+    START_BROKER = "start broker"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,8 @@ def parse_action(text: str, topology: str) -> Action:
     words = order.split()
     if words == ["cut"]:
         return Action(at_s, order)
-    if words == ["kill", "driver"]:
-        return Action(at_s, order, fault=Fault.KILL_DRIVER)
+    if " ".join(words) in (Fault.KILL_DRIVER, Fault.KILL_BROKER, Fault.START_BROKER):
+        return Action(at_s, order, fault=Fault(" ".join(words)))
     if len(words) == 2 and words[1].count("@") == 1:
         what, target = words[1].split("@")
         if (name := f"{words[0]} {what}") in set(Fault) and target:

@@ -11,12 +11,11 @@ from dataclasses import replace
 from itertools import groupby
 from types import TracebackType
 
-from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.experiments.report import ActionReport
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.running.actions import Action, Fault, plan_of
-from barograph.experiments.running.faults import inject
+from barograph.experiments.running.faults import Killable, inject
 from barograph.experiments.running.journal import Journal
 from barograph.model import BadInput, MigrationMode, Outcome
 
@@ -29,11 +28,11 @@ class ActionThreads:
         self,
         settings: RunSettings,
         supervisor: Supervisor,
-        cluster: Run | None,
+        killable: Killable,
         journal: Journal,
         load_s: Callable[[], float],
     ) -> None:
-        self._settings, self._supervisor, self._cluster = settings, supervisor, cluster
+        self._settings, self._supervisor, self._killable = settings, supervisor, killable
         self._journal, self._load_s = journal, load_s
         self.leaving = threading.Event()
         ordered = sorted(settings.actions, key=lambda a: a.at_s)
@@ -94,7 +93,7 @@ class ActionThreads:
         did: tuple[str, ...] = ()
         reason = ""
         try:
-            did = (inject(action, self._cluster, self._supervisor.engine, self._settings.actions),)
+            did = (inject(action, self._killable, self._supervisor.engine, self._settings.actions),)
         except BadInput as error:
             reason = str(error)
         report = ActionReport(action.at_s, action.text, not reason, reason, None, None, did)

@@ -1,10 +1,11 @@
-"""Faults that a user orders for a run: an executor or a node is killed with SIGKILL, or a node is started.
+"""Faults that a user orders for a run: an executor, a node or the broker is killed with SIGKILL, or started.
 
-The cluster's keeper starts a killed node again at once, unless a later action of the run is to start it.
+A killed node or broker is started again at once, unless a later action of the run is to start it.
 """
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from barograph.engines.spark.cluster import runs
 from barograph.engines.spark.cluster.node_keeper import order_down, order_up
@@ -13,14 +14,26 @@ from barograph.engines.spark.cluster.processes import kill_marked
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.engine import SparkEngine
 from barograph.experiments.running.actions import Action, Fault
+from barograph.kafka import Broker
 from barograph.model import BadInput
 
 _UP_S = 60.0
 
 
-def inject(action: Action, run: Run | None, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
-    """Cause the fault and return what was done, as a sentence. BadInput where there is nothing to kill. run: None of a
-    cluster that is not embedded."""
+@dataclass(frozen=True, slots=True)
+class Killable:
+    """What of a run can be killed. run: its cluster; None of one that is not embedded. broker: None if it has none
+    of its own."""
+
+    run: Run | None
+    broker: Broker | None = None
+
+
+def inject(action: Action, killable: Killable, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
+    """Cause the fault and return what was done, as a sentence. BadInput where there is nothing to kill."""
+    run = killable.run
+    if action.fault in (Fault.KILL_BROKER, Fault.START_BROKER):
+        return _broker(action, killable.broker, all_actions)
     assert action.fault is not None and action.slot is not None
     if run is None:
         raise BadInput("processes of this cluster cannot be ended from here")
@@ -42,6 +55,19 @@ def inject(action: Action, run: Run | None, engine: SparkEngine, all_actions: It
             raise BadInput(f"{node} did not come up within {_UP_S:g} s")
         time.sleep(0.1)
     return f"started {node}"
+
+
+def _broker(action: Action, broker: Broker | None, all_actions: Iterable[Action]) -> str:
+    if broker is None:
+        raise BadInput("this run has started no broker")
+    if action.fault is Fault.START_BROKER:
+        broker.start()
+        return "started the broker"
+    broker.kill()
+    if any(a.fault is Fault.START_BROKER and a.at_s > action.at_s for a in all_actions):
+        return "killed the broker"
+    broker.start()
+    return "killed the broker and started it again"
 
 
 def _is_alive(run: Run, node: str) -> bool:

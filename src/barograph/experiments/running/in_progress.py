@@ -24,14 +24,17 @@ from barograph.experiments.figures.repeats import first_time_output, restart_rep
 from barograph.experiments.figures.rows_read import RowsRead
 from barograph.experiments.figures.steered import Steered
 from barograph.experiments.figures.unsteered import UnsteeredFigures
+from barograph.experiments.output_topic import counts_in_topic, judge_output
 from barograph.experiments.report import CLOCKS, RunReport
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.running.carry_out import ActionThreads
 from barograph.experiments.running.drain import drained
+from barograph.experiments.running.faults import Killable
 from barograph.experiments.running.journal import Journal
-from barograph.experiments.running.live_table import LiveLine, by_node
+from barograph.experiments.running.live_table import LiveLine, by_node, by_second
 from barograph.experiments.running.run_cluster import RunCluster
 from barograph.experiments.running.strays import strays
+from barograph.experiments.running.topic_feeds import TopicFeeds
 from barograph.experiments.running.warm_up import RunFailed, require_alive
 from barograph.experiments.steering.first_placement import First, first_decision
 from barograph.experiments.steering.steering import steered
@@ -60,9 +63,10 @@ class RunInProgress:
         show: Callable[[LiveLine], None],
         say: Callable[[str], None],
         tamper: Callable[[DataFrame], DataFrame],
+        feeds: TopicFeeds | None = None,
     ) -> None:
         self.settings, self.spark, self.cluster, self.checkpoint = settings, spark, cluster, checkpoint
-        self.show, self.say, self.tamper = show, say, tamper
+        self.show, self.say, self.tamper, self.feeds = show, say, tamper, feeds
         self.supervisor, self.engine, self.journal = supervisor, supervisor.engine, journal
         self.workload = settings.workload
         self.topology = self.workload.topology(settings.parallelism)
@@ -74,9 +78,12 @@ class RunInProgress:
         self.inputs = settings.inputs(self.start_ms)
         self.read = RowsRead(self.engine, self.topology, checkpoint)
         self.notes: list[str] = []
+        self.lines: list[LiveLine] = []
         self.steered: Steered | None = None
         self.unsteered = UnsteeredFigures(settings.seconds)
-        self.actions = ActionThreads(settings, supervisor, cluster.run, journal, self.load_s)
+        self.actions = ActionThreads(
+            settings, supervisor, Killable(cluster.run, None if feeds is None else feeds.broker), journal, self.load_s
+        )
 
     def whole(self) -> RunReport:
         """From the query's start to the report."""
@@ -110,9 +117,11 @@ class RunInProgress:
             self.engine.place_first(self.topology, earlier.placement, earlier.parallelism)
         else:
             self.engine.place_first(self.topology, first.placement)
-            self.start_ms = int((time.time() + LEAD_S) * 1000)
+            self.start_ms = int((time.time() + LEAD_S - self.settings.behind_s) * 1000)
             self.journal.begin(self.start_ms, first)
         self.inputs = self.settings.inputs(self.start_ms)
+        if self.feeds is not None:
+            self.inputs = self.feeds.begin(self.inputs, self.start_ms)
         self.say("starting the query")
         asked = self.settings
         return self.supervisor.start(self._build, limits=asked.restart, options=asked.query, recovery=asked.recovery)
@@ -131,9 +140,10 @@ class RunInProgress:
     def _build(self) -> DataStreamWriter:
         """A new writer for each start of the query."""
         assert self.first is not None, "the query is built after the first decision"
-        writer = self.workload.query(
-            self.spark, self.inputs, self.first.parallelism, self.settings.busy_us, self.tamper
-        )
+        out = None if self.feeds is None else self.feeds.out
+        what = (self.spark, self.inputs, self.first.parallelism, self.settings.busy_us, self.tamper)
+        # Not all workloads of other packages know topics.
+        writer = self.workload.query(*what) if out is None else self.workload.query(*what, out=out)
         return real_time(writer.option("checkpointLocation", str(self.checkpoint)), self.settings.epoch_s)
 
     def _limit(self) -> None:
@@ -163,6 +173,8 @@ class RunInProgress:
                 actions.start_due(now_s)
                 if now_s >= second:
                     require_alive(query)
+                    if self.feeds is not None:
+                        self.feeds.check()
                     for restart in query.restarts[told:]:
                         self.journal.restarted(restart_report(restart, self.start_ms))
                         self.say(f"{restart.cause}; down for {restart.down_s:.2f} s")
@@ -193,14 +205,15 @@ class RunInProgress:
         self.journal.saw(self._new_output(), latency, read, present.planned_ms if present else None)
         self.actions.note_orders()
         out = self.engine.output_rows(self.topology.name, now_cs - 150, now_cs - 50)
-        latency_due = next((t.latency_due for t in now.topology_metrics), None)
+        seen = next((t for t in now.topology_metrics if t.topology == self.topology.name), None)
         rate = inputs * self.schedule.rate_at(max(at_s, 0.0))
-        self.show(
-            LiveLine(
-                at_s, rate, max(0, read - read_before), out, max(0, due - read),
-                present.epoch if present else 0, latency_due, by_node(now, self.engine.nodes),
-            )
+        line = LiveLine(
+            at_s, rate, max(0, read - read_before), out, max(0, due - read),
+            present.epoch if present else 0, None if seen is None else seen.latency_due,
+            by_node(now, self.engine.nodes), int(seen.backlog_rows) if seen and seen.backlog_known else None,
         )  # fmt: skip
+        self.lines.append(line)
+        self.show(line)
         return read
 
     def _look(self) -> Snapshot:
@@ -220,7 +233,10 @@ class RunInProgress:
         self.say("reading the result back")
         read = committed_offsets(self.checkpoint)
         counted = self.workload.counted(self.spark, str(self.checkpoint))
-        verdict = judge(self.workload.due(self.spark, self.inputs, read), counted)
+        due = self.workload.due(self.spark, self.inputs, read)
+        verdict = judge(due, counted)
+        out = None if self.feeds is None else self.feeds.out
+        written = None if out is None else judge_output(due, counts_in_topic(self.spark, out))
         self.journal.saw(self._new_output(), self._latency(), self.read.rows(), None)
         restarts = (*self.journal.earlier.restarts, *(restart_report(r, self.start_ms) for r in query.restarts))
         output = self.journal.output
@@ -245,5 +261,5 @@ class RunInProgress:
             (*self.notes, *strays(epochs)), restarts, self.journal.rows_out,
             self.journal.latency, self.settings.timeout_s, steering, self.start_ms,
             degradation(new, self.schedule, self.start_ms, self.settings.seconds, results, stops),
-            None if self.first is None else self.first.to_json(),
+            None if self.first is None else self.first.to_json(), by_second(self.lines), written,
         )  # fmt: skip

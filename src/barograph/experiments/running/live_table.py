@@ -1,6 +1,6 @@
 """The table that a run shows while it runs: one line a second."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -14,7 +14,8 @@ HEADER = (
 
 @dataclass(frozen=True, slots=True)
 class LiveLine:
-    """One second of a run. None: unknown."""
+    """One second of a run. backlog_rows: by the load, which is known. seen_rows: the same as the engine sees it, which
+    is what a policy goes by. None: unknown."""
 
     at_s: float
     due_rows_s: float
@@ -24,6 +25,18 @@ class LiveLine:
     epoch: int
     latency: Latency | None
     by_node: dict[str, list[str]]
+    seen_rows: int | None = None
+
+
+def by_second(lines: Sequence[LiveLine]) -> dict[str, list[float | None]]:
+    """The numbers of a run's lines, column by column."""
+    return {
+        "at_s": [round(line.at_s, 3) for line in lines],
+        "due_rows_s": [round(line.due_rows_s, 1) for line in lines],
+        "read_rows_s": [line.read_rows_s for line in lines],
+        "backlog_rows": [line.backlog_rows for line in lines],
+        "seen_backlog_rows": [line.seen_rows for line in lines],
+    }
 
 
 def by_node(now: Snapshot, nodes: Iterable[Node]) -> dict[str, list[str]]:

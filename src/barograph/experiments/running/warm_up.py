@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -31,13 +31,14 @@ def warm_up(
     say: Callable[[str], None] = lambda _: None,
     repartition: bool = False,
     beside: Path | None = None,
+    inputs: Sequence[Replay] = (),
 ) -> None:
     """repartition: repartition its state too, for runs that may scale a stateful operator. beside: a folder that all
-    executors see; None: any folder of this machine."""
+    executors see; None: any folder of this machine. inputs: those of ``warm_up_inputs`` unless others are given."""
     say("warming up")
     engine = SparkEngine(spark, {})
     name = f"{workload.name}-warm-up"
-    inputs = warm_up_inputs(workload, parallelism)
+    inputs = inputs or warm_up_inputs(workload, parallelism)
     rows = WARM_UP_ROWS_S * len(inputs) * workload.results_per_row(LineShape())
     with tempfile.TemporaryDirectory(prefix="barograph-warm-up-", dir=beside, ignore_cleanup_errors=True) as folder:
         writer = workload.query(spark, inputs, parallelism).queryName(name)

@@ -1,4 +1,4 @@
-"""Committed offsets of one and of several replay sources."""
+"""Committed offsets of one and of several replay sources, and of topics."""
 
 from pathlib import Path
 
@@ -6,8 +6,18 @@ import pytest
 
 from barograph.engines.spark.query.checkpoint import committed_offsets
 
+KAFKA = '{"lines":{"10":7,"2":5,"0":3},"a":{"0":1}}'
 
-@pytest.mark.parametrize(("sources", "expected"), [(["[3,4]"], (3, 4)), (["[3,4]", "[5]"], (3, 4, 5))])
+
+@pytest.mark.parametrize(
+    ("sources", "expected"),
+    [
+        (["[3,4]"], (3, 4)),
+        (["[3,4]", "[5]"], (3, 4, 5)),
+        ([KAFKA], (1, 3, 5, 7)),
+        (["[4]", KAFKA], (4, 1, 3, 5, 7)),
+    ],
+)
 def test_offsets_of_all_sources_follow_each_other(
     tmp_path: Path, sources: list[str], expected: tuple[int, ...]
 ) -> None:

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 
 from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.query.failures.kafka_errors import KafkaError, kafka_error
 from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.transient import is_transient
 from barograph.model import BadInput
@@ -84,8 +85,9 @@ class RestartLimits:
     patience_s: float = default("restart.patience")
 
 
-def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> Death:
-    """Why a run ended. text: Spark's error. lost: executors that the run began with and that do not answer now."""
+def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str], has_run: bool = False) -> Death:
+    """Why a run ended. text: Spark's error. lost: executors that the run began with and that do not answer now.
+    has_run: whether an earlier run of the query was up."""
     said = _first_words(text)
     if taken := other_owner(text):
         return Death(at_s, Cause.OWNER, taken, epoch, "")
@@ -99,9 +101,17 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
         return Death(at_s, Cause.LOST, f"lost an executor: {said}", epoch, "")
     if any(sign in said for sign in _BESIDE):
         return Death(at_s, Cause.BESIDE, f"a connected task failed: {said}", epoch, "")
+    if found := kafka_error(text, has_run or (epoch or 0) > 0):
+        return _by_kafka(found, said, at_s, epoch)
     if is_transient(text):
         return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {said}", epoch, "")
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
+
+
+def _by_kafka(found: KafkaError, said: str, at_s: float, epoch: int | None) -> Death:
+    if found.is_final:
+        return Death(at_s, Cause.BUG, f"{found.text} ({said})", epoch, signature(said))
+    return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {found.text} ({said})", epoch, "")
 
 
 def too_few_seats(needed: int, free: int) -> str:
@@ -115,7 +125,7 @@ def _without_seats(text: str, at_s: float, epoch: int | None) -> Death:
     return Death(at_s, Cause.SEATS, f"too few seats for all instances{said}", epoch, "", int(found[1]) if found else 0)
 
 
-def diagnose_failed_start(error: Exception, at_s: float) -> Death:
+def diagnose_failed_start(error: Exception, at_s: float, has_run: bool = False) -> Death:
     """Why a run could not be started. error: of Spark, or of the program's own function that builds the query."""
     text = f"{type(error).__name__}: {error}"
     said = _first_words(text)
@@ -123,6 +133,8 @@ def diagnose_failed_start(error: Exception, at_s: float) -> Death:
         return Death(at_s, Cause.OWNER, taken, None, "")
     if _NO_SEATS in text:
         return _without_seats(text, at_s, None)
+    if found := kafka_error(text, has_run):
+        return _by_kafka(found, said, at_s, None)
     if isinstance(error, OSError) or is_transient(text):
         return Death(at_s, Cause.OUTAGE, f"something it needs to start is not available: {said}", None, "")
     if isinstance(error, BadInput) or not isinstance(error, PySparkException | Py4JError):

@@ -46,10 +46,10 @@ class PostMortem:
         lost = [self._engine.where(e) for e in began_with if e not in living]
         self._engine.refresh()
         if not_started is not None and not lost:
-            death = diagnose_failed_start(not_started, died_s)
+            death = diagnose_failed_start(not_started, died_s, self.was_up)
         else:
             planned = self._planned(topology, {dead_run})
-            death = diagnose(text, died_s, max(planned, default=None), lost)
+            death = diagnose(text, died_s, max(planned, default=None), lost, self.was_up)
         committed = max(self._planned(topology, self.runs), default=None)
         if committed != self._committed:  # an epoch was committed since the last death: the count starts again
             self._deaths.clear()

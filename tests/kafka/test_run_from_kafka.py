@@ -1,0 +1,79 @@
+"""``barograph run`` from a topic: the verdict is as exact as from the replay source, also if the broker is killed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from barograph.kafka import Login, broker_jars, connector_jars, start_broker
+from barograph.kafka.feed import explained
+from barograph.maven import FetchFailed
+
+COMMAND = [sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--source", "kafka", "--node-cpu", "2"]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> None:
+    try:
+        broker_jars()
+        connector_jars()
+    except FetchFailed as error:
+        pytest.skip(f"Kafka cannot be fetched: {error}")
+
+
+def barograph_run(*more: str, timeout_s: float = 800.0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(
+        [*COMMAND, *more], env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("kafka")
+def test_every_row_is_counted_once_although_the_broker_is_killed_and_an_instance_moves() -> None:
+    done = barograph_run(
+        "--load", "steps 0s=300 10s=900 15s=300", "--seconds", "30", "--epoch", "8s", "--format", "json",
+        "--sink", "kafka", "--at", "8:kill broker", "--at", "20:move count/1=node-1",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
+    assert report["lines"] == {"due": 12000, "undrained": 0}
+    assert report["rows"]["due"] == 8 * 12000
+    assert [a["ok"] for a in report["actions"]] == [True, True]
+    assert report["latency_ms"]["due"]["p50"] > 0
+    out = report["output_topic"]
+    assert (out["missing"], out["wrong"]) == (0, 0)
+    assert out["rows"] - out["repeated"] == report["rows"]["due"], "at least once"
+    assert any(seen is not None for seen in report["by_second"]["seen_backlog_rows"])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("kafka")
+def test_wrong_credentials_are_one_sentence(tmp_path: Path) -> None:
+    login = tmp_path / "client.properties"
+    wrong = Login("reader", "wrong").options()
+    login.write_text("".join(f"{name}={value}\n" for name, value in wrong.items()))
+    with start_broker(login=Login("reader", "right")) as broker:
+        done = barograph_run("--brokers", broker.address, "--brokers-file", str(login))
+    assert done.returncode == 2
+    said = done.stderr.splitlines()[-1]
+    assert f"cannot be made at {broker.address}: the Kafka broker refuses the login" in said
+    assert 'wrong"' not in said, "no password"
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("SaslAuthenticationException: no", "the Kafka broker refuses the login: correct user and password"),
+        ("TimeoutException: late", "no Kafka broker answers"),
+        ("SomethingElse: odd", "SomethingElse: odd"),
+    ],
+)
+def test_errors_of_clients_are_explained(why: str, said: str) -> None:
+    assert explained(why).startswith(said)
