@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(barograph [a-z]+ [^`]+)`")
+LOOKING = re.compile(r"`(barograph (?:status|decisions))`")  # without arguments, while something runs
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")
 
 
@@ -93,12 +94,17 @@ def test_runs_of_the_readme_end_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ENDLESS)
 def test_examples_print_their_counts(command: str, tmp_path: Path) -> None:
     program = shell(command, tmp_path)
+    looks = dict.fromkeys(LOOKING.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(looks) == 2
     try:
         deadline = time.monotonic() + 900
         while "Batch: 1" not in (said := (tmp_path / "out").read_text()):
             assert program.poll() is None, f"{command}\n{said[-4000:]}"
             assert time.monotonic() < deadline, f"{command}\n{said[-4000:]}"
             time.sleep(0.5)
+        for look in looks if command.startswith("barograph submit ") else ["barograph status"]:
+            (beside := tmp_path / look.replace(" ", "-")).mkdir()
+            assert shell(look, beside).wait(120) == 0, (beside / "out").read_text()
     finally:
         os.killpg(program.pid, signal.SIGTERM)
         try:
