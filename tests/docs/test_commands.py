@@ -74,6 +74,17 @@ def test_targets_of_make_exist() -> None:
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demo_ends_with_a_table_and_a_chart() -> None:
+    """``make test``, the other command of the README's first part, runs tests such as this one."""
+    done = subprocess.run(["make", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=1700, check=False)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    *table, chart = done.stdout.splitlines()[-4:]
+    assert [line.split()[0] for line in table[-2:]] == ["adaptive", "fixed-equal"], done.stdout[-2000:]
+    assert Path(chart.removeprefix("the chart is in ")).is_file()
+
+
 @pytest.mark.parametrize("command", SHORT)
 def test_help_is_there(command: str, tmp_path: Path) -> None:
     program = shell(command, tmp_path)
