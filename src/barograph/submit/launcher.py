@@ -44,6 +44,7 @@ def prepare(options: SubmitOptions) -> None:
     from barograph.control.attach import histories_here
     from barograph.engines.spark.query.start.writer_ahead import Build
     from barograph.engines.spark.query.supervised_query import Supervised
+    from barograph.logs import settings_of_environment
     from barograph.submit.configure import our_settings
     from barograph.submit.kept_starts import keep_starts
     from barograph.submit.noted_writers import note_calls
@@ -58,7 +59,8 @@ def prepare(options: SubmitOptions) -> None:
     def keep(build: Build, checkpoint: str | None) -> Supervised:
         started = cast("Any", build)  # also a start that is not a writer's plain one
         query = barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
-        told.begin()
+        if settings_of_environment().level is None:  # with a level, the controllers' own logs are on standard error
+            told.begin()
         return query
 
     add_to_sessions(our_settings(config), options.started, say)
