@@ -80,10 +80,15 @@ def run_script(script: str) -> None:
 
 
 def without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A traceback begins at the script."""
+    """A traceback begins at the script. What Barograph refuses is one sentence, with the line of the script."""
+    from barograph.model import BadInput
+
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    traceback.print_exception(kind, error, trace)
+    if isinstance(error, BadInput) and trace is not None:
+        sys.stderr.write(f"barograph submit: {error} ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})\n")
+    else:
+        traceback.print_exception(kind, error, trace)
 
 
 def say(text: str) -> None:
