@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,6 +22,7 @@ from barograph.history.files import parts
 from barograph.model import BadInput
 
 TOGETHER = 4
+Drop = Callable[[Recorder, history_files.HistoryFile], None]
 pytestmark = pytest.mark.limit(240)  # 5 s on an idle machine; a failure is made smaller first
 
 
@@ -63,7 +65,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self.step()
         return size
 
-    def dropped(self, drop):  # type: ignore[no-untyped-def]
+    def dropped(self, drop: Drop) -> Drop:
         def with_steps(recorder: Recorder, part: history_files.HistoryFile) -> None:
             self.step()
             drop(recorder, part)
