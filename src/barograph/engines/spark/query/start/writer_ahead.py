@@ -1,5 +1,12 @@
-"""The writer of the next query run, made ahead: making one takes many calls, during which a query would be down."""
+"""The writer of the next query run, made ahead: making one takes many calls, during which a query would be down.
 
+Py4J's Java objects are in a cycle of references as soon as a method of theirs is called (object, table of methods,
+method): 1.2 KB here, and in the JVM the object itself, perhaps a whole query plan, stay until Python collects its
+oldest generation, which may take hours. A driver whose query is restarted again and again grows by that. So garbage is
+collected once for each run, when the run is up.
+"""
+
+import gc
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.query.start.prepared_start import PreparedStart
+from barograph.engines.spark.query.start.real_time_trigger import require_real_time
 from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
@@ -25,6 +33,7 @@ class WriterAhead:
     def prepare(self) -> None:
         if self._made is None:
             self._made = self._pool.submit(self._new)
+            self._pool.submit(gc.collect)
 
     def take(self) -> DataStreamWriter | PreparedStart:
         """The writer that was made ahead if it is ready, else a new one."""
@@ -42,6 +51,7 @@ class WriterAhead:
         writer = self._build()
         if not isinstance(writer, DataStreamWriter | PreparedStart):
             raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
+        require_real_time(writer)
         if self._checkpoint is not None:
             writer = writer.option("checkpointLocation", self._checkpoint)
         return writer
