@@ -97,7 +97,7 @@ object TopicFeed {
     try {
       val wanted = Class.forName("org.apache.kafka.clients.admin.NewTopic")
         .getConstructor(classOf[String], classOf[Optional[_]], classOf[Optional[_]])
-        .newInstance(topic, Optional.of(Int.box(partitions)), Optional.empty()).asInstanceOf[AnyRef]
+        .newInstance(topic, Optional.of(Int.box(partitions)), Optional.empty[java.lang.Short]()).asInstanceOf[AnyRef]
       val made = adminClass.getMethod("createTopics", classOf[JCollection[_]]).invoke(admin, JList.of(wanted))
       made.getClass.getMethod("all").invoke(made).asInstanceOf[JFuture[_]].get(PatienceS, TimeUnit.SECONDS)
     } finally adminClass.getMethod("close").invoke(admin)
@@ -112,7 +112,7 @@ object TopicFeed {
     private val recordOf = recordClass.getConstructor(
       classOf[String], classOf[Integer], classOf[java.lang.Long], classOf[AnyRef], classOf[AnyRef])
     private val sending = producerClass.getMethod("send", recordClass, callbackClass)
-    private val callback = Proxy.newProxyInstance(callbackClass.getClassLoader, Array(callbackClass),
+    private val callback = Proxy.newProxyInstance(callbackClass.getClassLoader, Array[Class[_]](callbackClass),
       new InvocationHandler {
         def invoke(self: AnyRef, method: Method, arguments: Array[AnyRef]): AnyRef = {
           if (method.getName == "onCompletion" && arguments(1) != null) failure = arguments(1).asInstanceOf[Throwable]
@@ -122,7 +122,7 @@ object TopicFeed {
     private val producer = {
       val settings = new JHashMap[String, AnyRef](options)
       val bytes = "org.apache.kafka.common.serialization.ByteArraySerializer"
-      settings.putAll(JMap.of(
+      settings.putAll(JMap.of[String, AnyRef](
         "key.serializer", bytes, "value.serializer", bytes, "acks", "all", "enable.idempotence", "true",
         "linger.ms", "0", "delivery.timeout.ms", Int.box(OutageMs), "max.block.ms", Int.box(OutageMs),
         "request.timeout.ms", Int.box(5000)))
@@ -133,7 +133,8 @@ object TopicFeed {
 
     def send(partition: Int, timeMs: Long, value: Array[Byte]): Unit = {
       check()
-      sending.invoke(producer, recordOf.newInstance(topic, Int.box(partition), Long.box(timeMs), null, value), callback)
+      val record = recordOf.newInstance(topic, Int.box(partition), Long.box(timeMs), null, value).asInstanceOf[AnyRef]
+      sending.invoke(producer, record, callback)
     }
 
     def finish(): Unit = {

@@ -78,7 +78,7 @@ class EndOffsetsTest {
 
   @Test def theThreadEndsWhenNothingIsReadAnyMore(): Unit = {
     val broker = new Broker
-    val asking = asker(broker, lingerMs = 0L)
+    val asking = asker(broker, lingerMs = 500L)
     val figure = asking.watch("t-0")
     broker.answers.put(Right(1L))
     settle(figure.end == 1L)
