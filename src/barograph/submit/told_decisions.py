@@ -11,6 +11,7 @@ from pathlib import Path
 
 from barograph.control.recorded_decisions import RecordedDecisions
 from barograph.logs import OnceOnly
+from barograph.model import BadInput
 
 _warnings = OnceOnly(logging.getLogger(__name__))
 
@@ -44,6 +45,6 @@ class ToldDecisions:
             try:
                 self.look()
                 _warnings.over("decisions")
-            except OSError as error:  # a file that was replaced meanwhile
+            except (OSError, BadInput) as error:  # the folder is being replaced, or is no history any more
                 _warnings.warn("decisions", f"decisions cannot be read: {error}; they are read again")
             time.sleep(LOOK_S)
