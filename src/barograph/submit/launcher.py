@@ -41,6 +41,7 @@ def main(words: Sequence[str]) -> None:
 def prepare(options: SubmitOptions) -> None:
     """From here on sessions get our settings, and queries are kept."""
     import barograph
+    from barograph.control.attach import histories_here
     from barograph.engines.spark.query.start.writer_ahead import Build
     from barograph.engines.spark.query.supervised_query import Supervised
     from barograph.submit.configure import our_settings
@@ -49,12 +50,16 @@ def prepare(options: SubmitOptions) -> None:
     from barograph.submit.own_queries import OwnQueries
     from barograph.submit.session_settings import add_to_sessions
     from barograph.submit.streams import show_kept
+    from barograph.submit.told_decisions import ToldDecisions
 
     config = Path(options.config) if options.config else None
+    told = ToldDecisions(histories_here, say)
 
     def keep(build: Build, checkpoint: str | None) -> Supervised:
         started = cast("Any", build)  # also a start that is not a writer's plain one
-        return barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
+        query = barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
+        told.begin()
+        return query
 
     add_to_sessions(our_settings(config), options.started, say)
     queries = OwnQueries()

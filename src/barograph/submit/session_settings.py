@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
 from barograph.engines.spark.security.secret import read_secret
 from barograph.submit.connect import refuse_connect
 from barograph.submit.settings import added, left_out
@@ -31,6 +32,10 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
         master = theirs.get("spark.master", "")
         if started_for_it and master != started_for_it:
             say(f"the program sets its own master, {master}: the cluster that was started for it is not used")
+        if master == LOCAL:
+            master = roomy_master(own_cores())
+            self._conf.set("spark.master", master)
+            say(f"{LOCAL} is taken as {told(own_cores())}: write local[N] for another number")
         for key, value in added(theirs, {**settings_for(ours, master), **cluster_settings(master)}).items():
             self._conf.set(key, value)
         for sentence in left_out(dict(self._conf.getAll()), ours):
