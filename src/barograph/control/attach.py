@@ -18,7 +18,7 @@ from barograph.control.heartbeat import STANDARD_ERROR, ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
 from barograph.engines.spark.driver.client import DriverFailed, RemoteEngine
 from barograph.engines.spark.log_folder import CONTROLLER, new_log_folder
-from barograph.history.places import absolute, require_usable
+from barograph.history.places import HistoryPath, absolute, place_of, require_usable
 from barograph.logs import settings_of_environment
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -142,10 +142,10 @@ def attach_once(socket: Path, config: Config, more: Mapping[str, object] | None 
     return present
 
 
-def histories_here() -> tuple[Path, ...]:
+def histories_here() -> tuple[HistoryPath, ...]:
     """The folders in which the controllers that this process keeps for drivers record what they decide."""
     with _lock:
-        return tuple(Path(controller.config.history) for controller in _here.values())
+        return tuple(place_of(controller.config.history) for controller in _here.values())
 
 
 def _is_attached(controller: AttachedController) -> bool:
