@@ -45,6 +45,6 @@ class ToldDecisions:
             try:
                 self.look()
                 _warnings.over("decisions")
-            except (OSError, BadInput) as error:  # a file was replaced meanwhile, or a store does not answer
+            except (OSError, BadInput) as error:  # no history any more, or a store does not answer
                 _warnings.warn("decisions", f"decisions cannot be read: {error}; they are read again")
             time.sleep(LOOK_S)
