@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -42,16 +42,12 @@ class HistoryMachine(RuleBasedStateMachine):
         self.damaged: set[int] = set()
         self.recorder: Recorder | None = None
         self.put = history_files.put
-        self.patches: list[Any] = [
-            patch("barograph.history.write.put", self.limited),
-            patch("barograph.history.write.Recorder._drop", self.dropped(Recorder._drop)),
-        ]
-        for one in self.patches:
-            one.start()
+        self.ending = ExitStack()
+        self.ending.enter_context(patch("barograph.history.write.put", self.limited))
+        self.ending.enter_context(patch("barograph.history.write.Recorder._drop", self.dropped(Recorder._drop)))
 
     def teardown(self) -> None:
-        for one in self.patches:
-            one.stop()
+        self.ending.close()
         if self.recorder is not None:
             self.recorder.close()
         shutil.rmtree(self.folder)
