@@ -46,6 +46,7 @@ from typing import TYPE_CHECKING
 
 from barograph.config import Config
 from barograph.config.flags import add_conf_flag, add_flags, config_of
+from barograph.history.places import HistoryPath, place_of, require_usable
 from barograph.model import BadInput, Load, MigrationMode
 from barograph.model.checks import require
 from barograph.workloads import registry
@@ -165,6 +166,13 @@ def _kafka(config: Config) -> "FromKafka | None":
     return FromKafka(config["run.brokers"], config["run.sink"] == "kafka", {} if file is None else properties_of(file))
 
 
+def _history(text: str | None) -> HistoryPath | None:
+    if text is None:
+        return None
+    require_usable(text)  # before a cluster is started
+    return place_of(text)
+
+
 def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> "Steering | None":
     """None without a policy, and for Spark without the plug-in."""
     from barograph.control.attach import controller_fields
@@ -180,7 +188,7 @@ def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> 
     shares = fixed_shares(policy, parse_shares(config["share"] or ""), _path(config["like"]), parallelism)
     return Steering(
         **controller_fields(config),
-        history=_path(config["history"]),
+        history=_history(config["history"]),
         shares_pct={f"{topology}/{operator}": share for operator, share in shares.items()},
     )
 
