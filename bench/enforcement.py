@@ -2,16 +2,17 @@
 
 One node without a fence, one instance of split whose rows cost 200 us, so that it could use a whole core. For each way,
 limits of 5, 20, 60 and 100 % are ordered one after the other; the CPU of its thread is read from the kernel every
-second for ten seconds. Then eight instances have 5 % each, under overload, and garbage is collected twice a second: the
+second for ten seconds; and it is ordered ten times to another limit: its executor notes when its thread, or its group,
+first goes by that. Then eight instances have 5 % each, under overload, and garbage is collected twice a second: the
 JVM's own log says how long its threads took to stop for that. The cost of asking before a row is measured in the
 executor, with a limit in force, and compared with the CPU of the cheapest row of the word count at full rate; a row is
 asked for twice, when it comes in and when it goes out.
 
 JSON: ``used_pct`` by way and limit: ``ten_s``, and ``one_s`` as a list; ``idle_pct``: what the machine had left
 meanwhile, because an instance cannot use what others take; ``stop_ms`` by way: the longest time until all threads of
-the JVM stood; ``ask_ns``; ``row_ns``. Bars, by the default way: within 10 % or one point over 10 s,
-within 25 % or one point over each second, at most 1 % for asking. About four minutes; BENCH_SECONDS (10) is the time
-for each limit. Needs the machine for itself.
+the JVM stood; ``bites_ms`` by way: from each order until it held; ``ask_ns``; ``row_ns``. Bars, by the default way:
+within 10 % or one point over 10 s, within 25 % or one point over each second, at most 200 ms until an order holds, at
+most 1 % for asking. About four minutes; BENCH_SECONDS (10) is the time for each limit. Needs the machine for itself.
 """
 
 import itertools
@@ -33,6 +34,7 @@ from barograph.experiments.running.warm_up import warm_up
 from barograph.model import Instance, Plan
 from barograph.testing.local_cluster import PARALLELISM, LocalCluster, OpenSession, RunningQuery, with_testing_jar
 from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
+from barograph.workloads.workload import Workload
 from bench._figures import Bar, finish, say
 
 WAYS = ("cooperative", "cgroup")
@@ -46,6 +48,7 @@ ASKS_PER_ROW = 2
 COLLECTIONS, EVERY_S = 40, 0.5
 STOP = re.compile(r"Reaching safepoint: (\d+) ns")
 SETTLE_S = 2.0
+ORDERS, BITES_MS = 10, 200
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class Use:
 def main() -> int:
     used: dict[str, dict[float, Use]] = {way: {} for way in WAYS}
     stop_ms: dict[str, float] = {}
+    bites_ms: dict[str, list[int]] = {}
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "safepoints") as (stage, log):
         warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         for way in WAYS:
@@ -72,6 +76,8 @@ def main() -> int:
             for limit_pct, use in accuracy(stage, way):
                 used[way][limit_pct] = use
                 say(f"{way}, {limit_pct:g} %: used {use.ten_s:.1f} % (idle {use.idle_pct:.0f} %), {use.one_s}")
+            bites_ms[way] = bites(stage, way)
+            say(f"{way}: an order holds after {bites_ms[way]} ms")
             stop_ms[way] = longest_stop_ms(stage, way, log)
             say(f"{way}: longest time until all threads of the JVM stood {stop_ms[way]:.1f} ms")
         stage.engine.enforce("auto")
@@ -86,11 +92,15 @@ def main() -> int:
             way: {f"{pct:g}": {"ten_s": u.ten_s, "one_s": u.one_s, "idle_pct": u.idle_pct} for pct, u in found.items()}
             for way, found in used.items()
         },
+        "bites_ms": bites_ms,
         "stop_ms": stop_ms,
         "ask_ns": ask_ns,
         "row_ns": round(row_ns),
     }
-    bars = [Bar("asking, per cent of a row's CPU", part, at_most=1.0)]
+    bars = [
+        Bar("asking, per cent of a row's CPU", part, at_most=1.0),
+        Bar("ms until an order holds, the longest", max(bites_ms[DEFAULT]), at_most=BITES_MS),
+    ]
     for limit_pct, use in used[DEFAULT].items():
         whole, second = use.off(limit_pct)
         bars.append(Bar(f"{limit_pct:g} % over {SECONDS} s, parts of what it may be off", whole, at_most=1.0))
@@ -117,9 +127,8 @@ def opened(log: Path) -> Iterator[tuple[LocalCluster, Path]]:
 
 def accuracy(stage: LocalCluster, way: str) -> Iterator[tuple[float, Use]]:
     """Of one instance that wants a whole core."""
-    busy = replace(WORDCOUNT, query=partial(WORDCOUNT.query, busy_us=BUSY))
     name = f"busy-{way}"
-    with stage.query(name, 20_000, ONE, epoch_s=600.0, workload=busy) as counting:
+    with stage.query(name, 20_000, ONE, epoch_s=600.0, workload=busy()) as counting:
         split = Instance(name, "split", 0)
         wait(counting, SETTLE_S)
         for limit_pct in LIMITS_PCT:
@@ -127,6 +136,29 @@ def accuracy(stage: LocalCluster, way: str) -> Iterator[tuple[float, Use]]:
             assert outcome.ok and not outcome.left_out, outcome
             wait(counting, SETTLE_S)
             yield limit_pct, measured(counting, split)
+
+
+def busy() -> Workload:
+    return replace(WORDCOUNT, query=partial(WORDCOUNT.query, busy_us=BUSY))
+
+
+def bites(stage: LocalCluster, way: str) -> list[int]:
+    """Milliseconds from each order until the instance goes by it."""
+    name, found = f"ordered-{way}", list[int]()
+    with stage.query(name, 20_000, ONE, epoch_s=600.0, workload=busy()) as counting:
+        split = Instance(name, "split", 0)
+        wait(counting, SETTLE_S)
+        for turn in range(ORDERS):
+            ordered_ms = int(time.time() * 1000)
+            assert stage.engine.apply(Plan(limits_pct={split: 20.0 + turn})).ok
+            counting.settle(lambda since=ordered_ms: held_ms(stage, split) >= since)  # type: ignore[misc]
+            found.append(held_ms(stage, split) - ordered_ms)
+    return found
+
+
+def held_ms(stage: LocalCluster, instance: Instance) -> int:
+    """When the present limit of an instance first held, by its executor's clock, which is this machine's."""
+    return int(stage.engine.held_since_ms().get(instance, 0))
 
 
 def measured(counting: RunningQuery, instance: Instance) -> Use:

@@ -145,6 +145,8 @@ def test_options_of_operators_quotas_and_triggers(started: dict[str, Any], monke
 @pytest.mark.parametrize(
     ("given", "said"),
     [
+        ({"policy": "adaptiv"}, "there is no policy 'adaptiv'"),
+        ({"policy": "adaptive", "options": {"lent": 1}}, "policy adaptive has no option 'lent'"),
         ({"limits": {"split": 8}}, r"limits\['split'\] must be \(least, most\)"),
         ({"limits": {"split": (8, 1)}}, "is not OPERATOR=LEAST..MOST"),
         ({"options": {"query.quota-cpu": 0}}, r"options\['query.quota-cpu'\] must be a number in per cent above 0"),

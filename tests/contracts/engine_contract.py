@@ -97,9 +97,6 @@ class EngineContract(ABC):
     def assert_exact(self, engine: Engine) -> None:
         """Every row that was due was counted exactly once, or still waits; none was lost, none counted twice."""
 
-    def enforces_shares(self, engine: Engine) -> bool:  # noqa: ARG002  # for engines that depend on the machine
-        return True
-
     def flowing(self, engine: Engine) -> Snapshot:
         return self.settle(engine, lambda s: all(works(s, o) for o in PARALLELISM))
 
@@ -281,7 +278,7 @@ class EngineContract(ABC):
         shares = Plan(limits_pct={instance("split", 0): 40.0}, version=before.version)
         outcome = engine.apply(shares)
         assert outcome.ok, outcome.refused
-        assert len(outcome.done) == (1 if self.enforces_shares(engine) else 0)
+        assert len(outcome.done) == 1
         assert outcome.order_to_commit_s is None, "an epoch was ended"
         assert engine.apply(shares).done == (), "they hold already"
         after = self.flowing(engine)

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^```\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(barograph [a-z]+ [^`]+)`")
+LOOKING = re.compile(r"`(barograph (?:status|decisions))`")  # without arguments, while something runs
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b")
 
 
@@ -73,6 +74,17 @@ def test_targets_of_make_exist() -> None:
         assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_demo_ends_with_a_table_and_a_chart() -> None:
+    """``make test``, the other command of the README's first part, runs tests such as this one."""
+    done = subprocess.run(["make", "demo"], cwd=ROOT, capture_output=True, text=True, timeout=1700, check=False)
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    *table, chart = done.stdout.splitlines()[-4:]
+    assert [line.split()[0] for line in table[-2:]] == ["adaptive", "fixed-equal"], done.stdout[-2000:]
+    assert Path(chart.removeprefix("the chart is in ")).is_file()
+
+
 @pytest.mark.parametrize("command", SHORT)
 def test_help_is_there(command: str, tmp_path: Path) -> None:
     program = shell(command, tmp_path)
@@ -93,12 +105,17 @@ def test_runs_of_the_readme_end_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ENDLESS)
 def test_examples_print_their_counts(command: str, tmp_path: Path) -> None:
     program = shell(command, tmp_path)
+    looks = dict.fromkeys(LOOKING.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    assert len(looks) == 2
     try:
         deadline = time.monotonic() + 900
         while "Batch: 1" not in (said := (tmp_path / "out").read_text()):
             assert program.poll() is None, f"{command}\n{said[-4000:]}"
             assert time.monotonic() < deadline, f"{command}\n{said[-4000:]}"
             time.sleep(0.5)
+        for look in looks if command.startswith("barograph submit ") else ["barograph status"]:
+            (beside := tmp_path / look.replace(" ", "-")).mkdir()
+            assert shell(look, beside).wait(120) == 0, (beside / "out").read_text()
     finally:
         os.killpg(program.pid, signal.SIGTERM)
         try:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.history.test_history import decided, recorder
 from tests.small_disk import fill, small_disk
@@ -90,6 +91,20 @@ def test_files_that_cannot_be_merged_are_merged_later(tmp_path: Path, monkeypatc
     written.append(history.record(decided(1)[0]))
     assert list(entries(tmp_path)) == written
     assert [p.name for p in tmp_path.glob("cycle*")] == ["cycles-0000000001-0000000005.parquet"]
+
+
+@pytest.mark.parametrize("damaged", [b"half a file", None], ids=["damaged", "other columns"])
+def test_a_damaged_file_is_left_out_when_files_are_merged(damaged: bytes | None, tmp_path: Path) -> None:
+    history = recorder(tmp_path, together=4)
+    written = [history.record(cycle) for cycle in decided(3)]
+    second = tmp_path / "cycle-0000000002.parquet"
+    if damaged is None:
+        put(pa.table({"number": [2]}), second)
+    else:
+        second.write_bytes(damaged)
+    written += [history.record(cycle) for cycle in decided(5)]
+    assert [e for e in entries(tmp_path) if e.number != 2] == [written[0], *written[2:]]
+    assert second.exists() and len(list(tmp_path.glob("cycles-*"))) == 2, "the others are merged"
 
 
 def test_numbers_go_on_after_a_last_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """``barograph.configure``: settings for a session that a program makes itself."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,10 +28,33 @@ def options_of(builder: SparkSession.Builder) -> dict[str, str]:
 
 
 def test_a_builder_gets_our_settings_and_the_jar_for_executors_anywhere() -> None:
-    found = options_of(barograph.configure(SparkSession.builder.appName("counts")))
-    assert found == {"spark.app.name": "counts", **plugin_settings(ship=True)}
+    found = options_of(barograph.configure(SparkSession.builder.appName("counts").master("local[2]")))
+    assert found == {"spark.app.name": "counts", "spark.master": "local[2]", **plugin_settings(ship=True)}
     assert found["spark.jars"] == str(PLUGIN_JAR)
     assert not any("extraClassPath" in key for key in found)
+
+
+def test_without_a_number_there_are_more_seats_than_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    seats = max(8, 4 * len(os.sched_getaffinity(0)))
+    for builder in (SparkSession.builder.appName("counts"), SparkSession.builder.master("local[*]")):
+        assert options_of(barograph.configure(builder))["spark.master"] == f"local[{seats}]"
+        said = capsys.readouterr().err
+        assert said.startswith(f"barograph: the master is local[{seats}], since every instance takes a seat")
+        assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("PYSPARK_GATEWAY_PORT", "1234"), ("MASTER", "yarn"), ("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")],
+)
+def test_a_master_that_comes_from_elsewhere_is_kept(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    assert "spark.master" not in options_of(barograph.configure(SparkSession.builder.appName("counts")))
+
+
+def test_a_master_of_the_defaults_file_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\n")
+    assert "spark.master" not in options_of(barograph.configure(SparkSession.builder.appName("counts")))
 
 
 def test_settings_of_the_builder_and_of_the_defaults_file_are_kept(tmp_path: Path) -> None:

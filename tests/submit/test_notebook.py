@@ -13,8 +13,8 @@ SESSION = f"""
 import barograph
 from pyspark.sql import SparkSession
 
-builder = SparkSession.builder.appName("notebook").master("local[4]").config("spark.jars", "{WORKLOADS_JAR}")
-builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
+builder = SparkSession.builder.appName("notebook").config("spark.jars", "{WORKLOADS_JAR}")
+builder = builder.config("spark.ui.enabled", "false")
 spark = barograph.configure(builder).getOrCreate()
 """
 QUERY = """
@@ -57,6 +57,7 @@ def printed(folder: Path, *cells: str) -> str:
 @pytest.mark.spark
 @pytest.mark.limit(900)
 def test_a_notebook_keeps_a_query(tmp_path: Path) -> None:
+    """With Spark's defaults of a seat for each core and 200 shuffle partitions: both are chosen so that it fits."""
     jars = ["barograph-workloads.jar", "barograph-plugin.jar"]
     assert printed(tmp_path, SESSION, QUERY, PROGRESS) == f"() {jars}\n"
 

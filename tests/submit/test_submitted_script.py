@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,12 +20,14 @@ from barograph.engines.spark.cluster.processes import kill, marked, python_envir
 from barograph.engines.spark.cluster.runs import Run, live_runs
 from barograph.engines.spark.conf import WORKLOADS_JAR
 from barograph.engines.spark.query.checkpoint import last_committed_epoch
+from barograph.model import Load
+from barograph.model.loads.schedule import encode
 from barograph.submit.kept_starts import NOT_REAL_TIME
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "windowed_word_count.py"
 VERDICT = Path(__file__).with_name("window_counts.py")
-
+ADVICE = re.compile(r"^-- adaptive: .*(rescale|move).*; advised$", re.MULTILINE)
 
 OTHER = """
 import json, sys
@@ -171,6 +174,20 @@ def test_an_unchanged_script_survives_an_executor_and_counts_right(
     assert found["rows"] > 1000
     assert found["counts"] > 1000
     assert found["wrong"] == {}
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_in_mode_advise_it_prints_what_it_would_do_and_does_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = encode(Load.parse("ramp 0s=1000 20s=1000 40s=10000 900s=10000").schedule(900.0).segments)
+    words = ["--workloads", "--conf", "spark.sql.shuffle.partitions=2", str(SCRIPT), str(tmp_path / "checkpoint"), load]
+    with submitted(tmp_path, *words) as program:
+        program.settle(lambda: bool(topologies(capsys)), 800.0)
+        program.settle(lambda: ADVICE.search(program.said) is not None, 600.0)
+        (topology,) = topologies(capsys)
+        assert (topology["operators"], topology["restarts"]) == ({"source": 2, "aggregate": 2}, [])
 
 
 @pytest.mark.spark

@@ -119,9 +119,9 @@ RECOVERY_TARGET_S = 30.0
 class Counting:
     """The program on the driver's host. seen: its last line."""
 
-    def __init__(self, cluster: SparkOnHosts) -> None:
+    def __init__(self, cluster: SparkOnHosts, *more: str) -> None:
         self._cluster = cluster
-        self._program = cluster.program([str(PROGRAM), json.dumps(cluster.session_conf())])
+        self._program = cluster.program([str(PROGRAM), json.dumps(cluster.session_conf()), *more])
         self.seen: dict[str, Any] = {}
 
     def look(self) -> dict[str, Any]:
@@ -138,6 +138,28 @@ class Counting:
             took_s = time.monotonic() - began_s
             assert took_s < timeout_s, f"{self.seen}\n{self._cluster.log('driver').read_text()[-4000:]}"
         return time.monotonic() - began_s
+
+    def used_pct(self) -> dict[str, float]:
+        """By node, over three seconds; not of the first one, in which an order takes effect."""
+        self.settle(self._since(1.0), 60.0)
+        used, took_s = dict.fromkeys(self.seen["nodes"], 0.0), 0.0
+        over = self._since(3.0)
+        while not over(self.look()):
+            took_s += self.seen["cycle_s"]
+            for node, cpu_s in self.seen["cpu_s"].items():
+                used[node] += cpu_s
+        return {node: 100 * cpu_s / took_s for node, cpu_s in used.items()}
+
+    @staticmethod
+    def _since(seconds: float) -> Callable[[dict[str, Any]], bool]:
+        end_s = time.monotonic() + seconds
+        return lambda _: time.monotonic() > end_s
+
+    def await_used(self, condition: Callable[[float], bool]) -> None:
+        """Until it holds on every node."""
+        deadline = time.monotonic() + 120.0
+        while not all(map(condition, (used := self.used_pct()).values())):
+            assert time.monotonic() < deadline, used
 
     def order(self, order: dict[str, Any]) -> list[str]:
         """Returns what came of it."""
@@ -231,3 +253,22 @@ def test_a_host_is_released_wanted_again_another_one_added_and_all_of_it_steered
     counting.settle(lambda now: len(set(now["executors"].values())) == 4, 180.0)
     end = counting.verdict()
     assert end["exact"] and end["restarts"] == []
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_limits_are_held_on_every_host(cluster: SparkOnHosts) -> None:
+    """By the executors, in each way; an instance on each host could use far more."""
+    nodes = [cluster.hosts.by_name[name].address for name in cluster.workers]
+    counting = Counting(cluster, "busy")
+    counting.settle(lambda now: now["output"] > 400 and len(now["nodes"]) == 3, 300.0)
+    assert any(said.startswith("cut ") for said in counting.order({"spread": nodes}))
+    for way in ("cooperative", "cgroup"):
+        counting.order({"limit": 60, "way": way})
+        counting.await_used(lambda pct: pct > 9.0)
+        counting.order({"limit": 5, "way": way})
+        counting.await_used(lambda pct: 0.0 < pct < 7.0)
+        held, problems = {held for held, _ in counting.seen["ways"]}, [why for _, why in counting.seen["ways"]]
+        # Without the right to write control groups, limits are held all the same, and executors say why.
+        assert held == {way} or (held == {"cooperative"} and all(problems)), counting.seen["ways"]
+    assert counting.verdict() == {"exact": True, "restarts": []}

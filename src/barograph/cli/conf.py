@@ -28,10 +28,8 @@ from pathlib import Path
 
 from barograph.config import resolve
 from barograph.config.flags import add_file_flag
+from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
 from barograph.model.checks import require
-
-LEAST_SEATS = 8
-SEATS_PER_CORE = 4
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,16 +75,15 @@ def with_seats(words: Sequence[str], cores: int, configured: bool) -> tuple[list
     configured: settings that are not among the words may name a master."""
     found = list(words)
     given = [at + 1 for at, word in enumerate(words) if word == "--master" and at + 1 < len(words)]
-    seats = max(LEAST_SEATS, SEATS_PER_CORE * cores)
-    line = f"local[{seats}], since every instance takes a seat and {cores} cores would be {cores} seats: write --master"
+    line = f"{told(cores)}: write --master"
     if given:
-        if found[given[-1]] != "local[*]":
+        if found[given[-1]] != LOCAL:
             return found, ""
-        found[given[-1]] = f"local[{seats}]"
-        return found, f"local[*] is taken as {line} local[N] for another number"
+        found[given[-1]] = roomy_master(cores)
+        return found, f"{LOCAL} is taken as {line} local[N] for another number"
     if configured or any(word.startswith(("--master=", "spark.master=", "--properties-file")) for word in words):
         return found, ""
-    return ["--master", f"local[{seats}]", *found], f"without a master it is {line} to choose"
+    return ["--master", roomy_master(cores), *found], f"without a master it is {line} to choose"
 
 
 def _configured(home: Path) -> bool:
@@ -100,7 +97,7 @@ def _submit(settings: Mapping[str, str], words: Sequence[str]) -> int:
 
     program = str(pyspark_home() / "bin" / "spark-submit")
     options = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
-    words, line = with_seats(words, len(os.sched_getaffinity(0)), _configured(pyspark_home()))
+    words, line = with_seats(words, own_cores(), _configured(pyspark_home()))
     if line:
         print(f"barograph conf: {line}", file=sys.stderr, flush=True)
     environment = {

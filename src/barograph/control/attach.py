@@ -141,6 +141,12 @@ def attach_once(socket: Path, config: Config, more: Mapping[str, object] | None 
     return present
 
 
+def histories_here() -> tuple[Path, ...]:
+    """The folders in which the controllers that this process keeps for drivers record what they decide."""
+    with _lock:
+        return tuple(Path(controller.config.history) for controller in _here.values())
+
+
 def _is_attached(controller: AttachedController) -> bool:
     """Whether the driver that is there now knows it. A process may have several applications one after the other."""
     known = _ask(Path(controller.config.socket), None)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from barograph.model import Allotment, Cycle, Demand, Forecast, Plan, Reason, ReasonCode, Snapshot
 from barograph.policy.declared_bounds import bound_reasons, within_bounds
 from barograph.policy.definition import Policy
+from barograph.policy.together import scaled_together
 
 # How much of the history a caller keeps, the larger of both: more than any stage looks back.
 MEMORY_CYCLES = 120
@@ -18,7 +19,7 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
         why = "nothing to decide: " + ("no node is there" if now.topologies else "no topology runs")
         reason = Reason("cluster", ReasonCode.NOTHING_TO_DECIDE, why)
         return Cycle(now, Forecast(()), Demand(()), Allotment(), Plan(version=now.version, reasons=(reason,)))
-    policy = within_bounds(policy, now)
+    policy = scaled_together(within_bounds(policy, now), now)
     forecast = policy.forecaster(history, now, policy.horizon_cycles)
     demand = policy.scaler(history, now, forecast)
     allotment = policy.allotter(history, now, demand)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from barograph.model import Instance, Plan, Refusal, RefusalCode, Snapshot, Topology
+from barograph.model import Instance, Operator, Plan, Refusal, RefusalCode, Rescale, Snapshot, Topology
 
 
 def refusals(plan: Plan, now: Snapshot) -> tuple[Refusal, ...]:
@@ -23,8 +23,11 @@ def refusals(plan: Plan, now: Snapshot) -> tuple[Refusal, ...]:
 
 
 def rescaled(topology: Topology, plan: Plan) -> Topology:
-    """The topology after the plan's rescales."""
-    counts = {r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name}
+    """The topology after the plan's rescales. Operators that scale together are rescaled if the plan names one."""
+    named = {
+        r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name and topology.has(r.operator)
+    }
+    counts = {other: n for name, n in named.items() for other in topology.operator(name).scales_with} | named
     if not counts:
         return topology
     operators = tuple(replace(o, parallelism=counts.get(o.name, o.parallelism)) for o in topology.operators)
@@ -54,15 +57,34 @@ def _bad_rescales(plan: Plan, now: Snapshot) -> list[Refusal]:
             found.append(Refusal(what, RefusalCode.NO_SUCH_OPERATOR, why))
         else:
             operator = topology.operator(r.operator)
-            if operator.fixed_because and r.parallelism != operator.parallelism:
-                found.append(Refusal(what, RefusalCode.FIXED_PARALLELISM, operator.fixed_because))
-            elif operator.max_parallelism is not None and r.parallelism > operator.max_parallelism:
-                why = f"it may have at most {operator.max_parallelism} instances"
-                found.append(Refusal(what, RefusalCode.ABOVE_MOST, why))
-            elif r.parallelism < operator.min_parallelism:
-                why = f"it must have at least {operator.min_parallelism} instances"
-                found.append(Refusal(what, RefusalCode.BELOW_LEAST, why))
+            refused = _bad_count(what, operator, r.parallelism) or _bad_together(what, topology, operator, r, plan)
+            found += [] if refused is None else [refused]
     return found
+
+
+def _bad_count(what: str, operator: Operator, count: int, it: str = "it") -> Refusal | None:
+    """Why an operator cannot have so many instances. it: what the sentence calls it."""
+    if count != operator.parallelism and operator.fixed_because:
+        prefix = "" if it == "it" else f"{it} has to follow, and "
+        return Refusal(what, RefusalCode.FIXED_PARALLELISM, f"{prefix}{operator.fixed_because}")
+    if operator.max_parallelism is not None and count > operator.max_parallelism:
+        return Refusal(what, RefusalCode.ABOVE_MOST, f"{it} may have at most {operator.max_parallelism} instances")
+    if count < operator.min_parallelism:
+        return Refusal(what, RefusalCode.BELOW_LEAST, f"{it} must have at least {operator.min_parallelism} instances")
+    return None
+
+
+def _bad_together(what: str, topology: Topology, operator: Operator, asked: Rescale, plan: Plan) -> Refusal | None:
+    """Why operators that scale with this one cannot follow it."""
+    counts = {r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name}
+    for name in operator.scales_with:
+        if counts.get(name, asked.parallelism) != asked.parallelism:
+            why = f"{name} always has as many instances as {operator.name}: scale both to the same number"
+            return Refusal(what, RefusalCode.FIXED_PARALLELISM, why)
+        refused = _bad_count(what, topology.operator(name), asked.parallelism, f"{name}, which scales with it,")
+        if refused is not None and name not in counts:
+            return refused
+    return None
 
 
 def _no_such_instance(what: str, instance: Instance, after: dict[str, Topology]) -> Refusal | None:

@@ -149,11 +149,25 @@ class Recorder:
             self._put_together(singles)
 
     def _put_together(self, singles: list[HistoryFile]) -> None:
-        path = path_of(self.folder, singles[0].first, singles[-1].last)
-        table = pa.concat_tables([take(p) for p in singles])
-        self._sizes[HistoryFile(singles[0].first, singles[-1].last, path)] = put(table, path)
-        for part in singles:
+        sound = {part: table for part in singles if (table := self._sound(part)) is not None}
+        if not sound:
+            return
+        whole = HistoryFile(min(sound).first, max(sound).last, path_of(self.folder, min(sound).first, max(sound).last))
+        self._sizes[whole] = put(pa.concat_tables(list(sound.values())), whole.path)
+        for part in sound:
             self._drop(part)
+
+    def _sound(self, part: HistoryFile) -> pa.Table | None:
+        """None if the file is damaged, as readers say too: it is left as it is, and not tried again."""
+        try:
+            table = take(part)
+            if table.schema.equals(SCHEMA):
+                return table
+            raise ValueError("it has other columns")
+        except (OSError, ValueError, pa.ArrowException) as error:
+            warn_broken(part.path, error)
+            self._sizes.pop(part)
+            return None
 
     def _bound(self) -> None:
         while sum(self._sizes.values()) > self._most_bytes and len(self._sizes) > 1:

@@ -49,6 +49,7 @@ class ReasonCode(StrEnum):
     # What the owner of a topology declares, for every policy.
     MOST_INSTANCES = "most-instances"  # more are wanted than the operator may have
     LEAST_INSTANCES = "least-instances"  # fewer are wanted than the operator must have
+    SCALES_TOGETHER = "scales-together"  # it has as many instances as the operators that it scales with need
     EXCLUDED_FROM_SCALING = "excluded-from-scaling"  # another number is wanted, and the operator is to be left as it is
     CPU_QUOTA = "cpu-quota"  # shares were cut to what the topology may have at most
     WORKER_QUOTA = "worker-quota"  # instances were gathered on as many workers as the topology may have

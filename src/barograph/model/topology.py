@@ -67,6 +67,8 @@ class Operator:
 
     cpu_pct and memory_mb are what the user declares for one instance (r-storm needs them), None where not declared.
     fixed_because says why the parallelism cannot change; empty where it can. excluded: it is to stay as it is.
+    scales_with: other operators of its topology that always have as many instances as it has: a change of one is a
+    change of all. (Spark keeps the state of all stateful operators of a query in one number of parts.)
     """
 
     name: str
@@ -80,6 +82,7 @@ class Operator:
     state_mb: float = 0.0
     fixed_because: str = ""
     excluded: bool = False
+    scales_with: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         require_name("operator.name", self.name)
@@ -159,6 +162,10 @@ class Topology:
             require_positive(f"{here}: quota_cpu_pct", self.quota_cpu_pct)
         if self.quota_workers is not None:
             require_whole(f"{here}: quota_workers", self.quota_workers, 1)
+        for operator in self.operators:
+            for other in operator.scales_with:
+                together = other in names and operator.name in self._by_name[other].scales_with
+                require(together, f"{here}: {operator.name} scales with {other!r}, which does not scale with it")
         require(len(self.order) == len(self.operators), f"{here} has a cycle through {self._in_a_cycle()}")
 
     def _in_a_cycle(self) -> str:

@@ -28,7 +28,13 @@ from barograph.place import PlaceDecision, Placer
 from barograph.policy.definition import Policy
 
 BOUNDED = frozenset(
-    {ReasonCode.MOST_INSTANCES, ReasonCode.LEAST_INSTANCES, ReasonCode.EXCLUDED_FROM_SCALING, ReasonCode.CPU_QUOTA}
+    {
+        ReasonCode.MOST_INSTANCES,
+        ReasonCode.LEAST_INSTANCES,
+        ReasonCode.EXCLUDED_FROM_SCALING,
+        ReasonCode.CPU_QUOTA,
+        ReasonCode.SCALES_TOGETHER,
+    }
 )
 _HAIR = 1e-9
 
@@ -88,10 +94,10 @@ def _within(operator: Operator, o: OperatorDemand) -> OperatorDemand:
         code, why = ReasonCode.LEAST_INSTANCES, f"held back: it must have at least {least} instances"
     else:
         return o
-    return replace(_resized(o, count), reason=Reason(f"{o.topology}/{o.operator}", code, why, numbers))
+    return replace(resized(o, count), reason=Reason(f"{o.topology}/{o.operator}", code, why, numbers))
 
 
-def _resized(o: OperatorDemand, count: int) -> OperatorDemand:
+def resized(o: OperatorDemand, count: int) -> OperatorDemand:
     """The same CPU in total, for another number of instances; at most a core for each."""
     if count == o.parallelism:
         return o

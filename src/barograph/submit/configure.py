@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -13,6 +14,7 @@ from barograph.config import resolve
 from barograph.config.option import Scope
 from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.conf import plugin_settings
+from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
 from barograph.model import BadInput
 from barograph.submit.connect import refuse_connect
 from barograph.submit.properties import conf_folder, spark_defaults
@@ -37,12 +39,23 @@ def configure(builder: Builder, config: Path | None = None) -> Builder:
     theirs = {**spark_defaults(conf_folder(pyspark_home())), **options}
     for key, value in added(theirs, our_settings(config)).items():
         builder.config(key, value)
+    if _leaves_seats_to_spark(theirs, os.environ):
+        builder.master(roomy_master(own_cores()))
+        sys.stderr.write(f"barograph: the master is {told(own_cores())}: set .master(...) for another\n")
     return builder
 
 
 def our_settings(config: Path | None = None) -> dict[str, str]:
     """The hooks, the jar for all executors, and the options of queries and controllers that the configuration sets."""
     return {**plugin_settings(ship=True), **resolve(config).spark_settings((Scope.QUERY, Scope.CONTROLLER))}
+
+
+def _leaves_seats_to_spark(theirs: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Whether the master is local with a seat for each core. A program that spark-submit started has one already."""
+    if "spark.master" in theirs:
+        return theirs["spark.master"] == LOCAL
+    words = environment.get(_ARGUMENTS, "")
+    return "PYSPARK_GATEWAY_PORT" not in environment and "MASTER" not in environment and "master" not in words
 
 
 def _refuse_running() -> None:

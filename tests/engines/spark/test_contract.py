@@ -46,10 +46,6 @@ class TestSparkKeepsTheContract(EngineContract):
             time.sleep(0.1)
         return seen
 
-    def enforces_shares(self, engine: Engine) -> bool:
-        assert isinstance(engine, SparkEngine)
-        return any(e.enforces != "off" for e in engine.live_executors)
-
     def assert_exact(self, engine: Engine) -> None:
         """Judge the last committed epoch while the query goes on, so that a failure names the test that caused it."""
         ended = engine.apply(Plan(cuts=(TOPOLOGY,)))

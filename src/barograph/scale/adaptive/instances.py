@@ -140,10 +140,11 @@ class Growth:
         if operator.stateful and not self._lasted(topology, operator, self.patience_s, more=True):
             why = f"{why}; state is repartitioned only if that lasts {self.patience_s:g} s"
             return present, wanted, ReasonCode.WISH_TOO_NEW, why
-        degree = min(allowed, present + max(0, self.free_seats))
+        seats = 1 + len(operator.scales_with)  # what one instance more takes
+        degree = min(allowed, present + max(0, self.free_seats) // seats)
         if degree == present:
             return present, wanted, ReasonCode.NO_SEAT_FREE, f"{why}; no seat is free for {allowed - present} more"
-        self.free_seats -= degree - present
+        self.free_seats -= (degree - present) * seats
         return degree, wanted, ReasonCode.MORE_INSTANCES, f"{why}: {present} -> {degree} instances"
 
     def _shrink(self, topology: str, operator: Operator, allowed: int, wanted: int, why: str) -> Decided:

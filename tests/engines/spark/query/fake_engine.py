@@ -137,6 +137,15 @@ class FakeEngine:
             self.restartable.add(topology)
 
 
+class FakeJavaWriter:
+    """As far as its trigger is asked for."""
+
+    def __init__(self, trigger: str = "RealTimeTrigger") -> None:
+        named = SimpleNamespace(getClass=lambda: SimpleNamespace(getSimpleName=lambda: trigger))
+        field = SimpleNamespace(setAccessible=lambda _: None, get=lambda _: named)
+        self.getClass = lambda: SimpleNamespace(getDeclaredField=lambda _: field)
+
+
 class FakeWriter(DataStreamWriter):
     """starts: what each start raises; None: it starts. The last one is repeated."""
 
@@ -144,6 +153,7 @@ class FakeWriter(DataStreamWriter):
         self._engine, self._starts = engine, starts
         conf = SimpleNamespace(get=engine.conf.__getitem__, set=engine.conf.__setitem__)
         self._df = cast(Any, SimpleNamespace(sparkSession=SimpleNamespace(conf=conf)))
+        self._jwrite = cast(Any, FakeJavaWriter())
 
     def option(self, key: str, value: Any) -> "FakeWriter":  # noqa: ARG002
         return self

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heapreplace
 
+from barograph.engines.check import rescaled
 from barograph.engines.sim.calibration import Calibration
 from barograph.model import Instance, MigrationMode, Move, Placement, Plan, Slot, Topology, Worker
 
@@ -35,8 +36,11 @@ def changes(plan: Plan, topologies: Iterable[Topology], placement: Placement) ->
         if placement.get(instance) != slot:
             moves[instance.topology][instance] = slot
     for topology in topologies:
-        wanted = {r.operator: r.parallelism for r in plan.rescales if r.topology == topology.name}
-        changed = {o: n for o, n in wanted.items() if topology.operator(o).parallelism != n}
+        changed = {
+            o.name: o.parallelism
+            for o in rescaled(topology, plan).operators
+            if o.parallelism != topology.operator(o.name).parallelism
+        }
         if changed or topology.name in moves or topology.name in plan.cuts:
             found[topology.name] = TopologyChange(changed, moves.get(topology.name, {}), None, plan.mode)
     return found

@@ -109,20 +109,25 @@ class TopologyLayout:
     def topology(self, restartable: bool = False) -> Topology:
         """restartable: it can be stopped, its state repartitioned, and started again. Raises BadInput if the planner's
         names cannot be used."""
-        stateful = [o.name for o in self.operators if o.stateful]
+        # Spark repartitions the state of all operators of a query at once, into one number of parts.
+        stuck = next((o.name for o in self.operators if o.stateful and not o.repartition), "")
+        keyed = [o.name for o in self.operators if o.stateful and o.repartition] if restartable and not stuck else []
 
-        def fixed_because(seen: OperatorSeen) -> str:
-            if not (restartable and seen.repartition):
-                return seen.fixed_because
-            others = ", ".join(name for name in stateful if name != seen.name)
-            return f"its state could only be repartitioned together with that of {others}" if others else ""
+        def operator(seen: OperatorSeen) -> Operator:
+            others = tuple(name for name in keyed if name != seen.name) if seen.name in keyed else ()
+            fixed_because = seen.fixed_because
+            if seen.name in keyed:
+                fixed_because = ""
+            elif restartable and seen.repartition:
+                fixed_because = f"its state can only be repartitioned together with that of {stuck}, which Spark cannot"
+            return Operator(
+                seen.name, seen.parallelism, source=seen.source, stateful=seen.stateful,
+                fixed_because=fixed_because, scales_with=others,
+            )  # fmt: skip
 
         return Topology(
             self.name,
-            tuple(
-                Operator(o.name, o.parallelism, source=o.source, stateful=o.stateful, fixed_because=fixed_because(o))
-                for o in self.operators
-            ),
+            tuple(map(operator, self.operators)),
             tuple(Edge(e.source, e.target, Grouping(e.grouping)) for e in self.edges),
         )
 

@@ -46,6 +46,12 @@ WRITING = LOST_TASK.format("org.apache.spark.SparkException: [TASK_WRITE_FAILED]
         ),
         pytest.param(DIVIDED, [], Cause.TASK, id="a failed task"),
         pytest.param(
+            DRIVER.format("[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] The operator(s): X"),
+            [],
+            Cause.BUG,
+            id="found when the first epoch is planned",
+        ),
+        pytest.param(
             LOST_TASK.format("io.netty.channel.StacklessClosedChannelException"),
             [],
             Cause.BESIDE,

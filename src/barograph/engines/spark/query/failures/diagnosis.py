@@ -28,9 +28,11 @@ _LOST = ("ExecutorLostFailure", "ExecutorDeadException", "Executor heartbeat tim
 _BESIDE = (
     "closed before termination", "Connection reset", "Broken pipe", "Failed to connect to", "ClosedChannelException",
 )  # fmt: skip
+# Spark's error condition for a query that cannot run in real-time mode. Some are only found when an epoch is planned.
+_NOT_REAL_TIME = "[STREAMING_REAL_TIME_MODE"
 # Names of Java classes and of Spark's error conditions that recur at every restart.
 _BUGS = (
-    "AnalysisException", "ParseException", "STREAMING_REAL_TIME_MODE", "UNRESOLVED_COLUMN", "IllegalArgumentException",
+    "AnalysisException", "ParseException", _NOT_REAL_TIME, "UNRESOLVED_COLUMN", "IllegalArgumentException",
 )  # fmt: skip
 # Of a run that was ended because two of its executors lost their connection; see driver/partitions.py.
 CUT_OFF = "do not reach each other"
@@ -95,6 +97,8 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str]) -> 
         return Death(at_s, Cause.LOST, said, epoch, "")
     if _NO_SEATS in text:
         return _without_seats(text, at_s, epoch)
+    if _NOT_REAL_TIME in said:
+        return Death(at_s, Cause.BUG, f"Spark refuses the query: {said}", epoch, signature(text))
     if any(sign in text for sign in _LOST):
         return Death(at_s, Cause.LOST, f"lost an executor: {said}", epoch, "")
     if any(sign in said for sign in _BESIDE):

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.query.start.prepared_start import PreparedStart
+from barograph.engines.spark.query.start.real_time_trigger import require_real_time
 from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class WriterAhead:
         writer = self._build()
         if not isinstance(writer, DataStreamWriter | PreparedStart):
             raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
+        require_real_time(writer)
         if self._checkpoint is not None:
             writer = writer.option("checkpointLocation", self._checkpoint)
         return writer

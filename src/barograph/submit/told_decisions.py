@@ -1,0 +1,50 @@
+"""Tells a program's user each decision of the controllers that the program started, as it is made.
+
+It reads what they record, from a thread of its own, and changes nothing.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from barograph.control.recorded_decisions import RecordedDecisions
+from barograph.logs import OnceOnly
+from barograph.model import BadInput
+
+_warnings = OnceOnly(logging.getLogger(__name__))
+
+LOOK_S = 1.0
+
+
+class ToldDecisions:
+    """histories: the folders of the controllers of this process, as they are now. Decisions that were recorded before
+    this was made, by an earlier program, are not told."""
+
+    def __init__(self, histories: Callable[[], Iterable[Path]], say: Callable[[str], None]) -> None:
+        self._histories, self._say = histories, say
+        self._since_ms = int(time.time() * 1000)
+        self._read: dict[Path, RecordedDecisions] = {}
+        self._begun = threading.Lock()
+
+    def begin(self) -> None:
+        """From the first call on, until the process ends."""
+        if self._begun.acquire(blocking=False):
+            threading.Thread(target=self._go_on, name="told-decisions", daemon=True).start()
+
+    def look(self) -> None:
+        """Tell what is new."""
+        for folder in self._histories():
+            for decision in self._read.setdefault(folder, RecordedDecisions(folder)).new():
+                if decision.notable and decision.line is not None and decision.wall_ms >= self._since_ms:
+                    self._say(f"{decision.policy}: {decision.line.text()}")
+
+    def _go_on(self) -> None:
+        while True:
+            try:
+                self.look()
+                _warnings.over("decisions")
+            except (OSError, BadInput) as error:  # the folder is being replaced, or is no history any more
+                _warnings.warn("decisions", f"decisions cannot be read: {error}; they are read again")
+            time.sleep(LOOK_S)
