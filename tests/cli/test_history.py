@@ -189,7 +189,7 @@ def test_a_history_of_another_format_is_refused(
     pq.write_table(table, tmp_path / source.name)  # type: ignore[no-untyped-call]
     assert main(["history", str(tmp_path), *more]) == 2
     shown = capsys.readouterr()
-    assert "has format 0, and this version of Barograph reads only format 7" in shown.err and shown.out == ""
+    assert "has format 0, and this version of Barograph reads only format 8" in shown.err and shown.out == ""
 
 
 STATEMENTS = r"""
