@@ -79,6 +79,18 @@ def test_a_run_places_by_host_and_every_row_is_counted_once(cluster: SparkOnHost
     assert (found["rows"]["lost"], found["rows"]["counted_twice"], found["restarts"]) == (0, 0, [])
 
 
+def test_without_the_secret_it_is_one_sentence(cluster: SparkOnHosts) -> None:
+    words = ["run", "wordcount", "--master", cluster.master, "--checkpoint", str(SHARED / "run")]
+    program = cluster.program([BAROGRAPH, *words])
+    program.communicate()
+    said = cluster.log("driver").read_text()
+    assert program.returncode == 2, said
+    assert (
+        f"{cluster.master} did not take the application: either the cluster asks for a secret" in said.splitlines()[-1]
+    )
+    assert "Traceback" not in said
+
+
 def test_a_run_goes_on_while_hosts_are_cut_off_lost_and_added(cluster: SparkOnHosts) -> None:
     one, two, three = (cluster.hosts.by_name[name].address for name in cluster.workers)
     run = RunOnHosts(

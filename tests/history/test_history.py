@@ -44,6 +44,10 @@ def decided(count: int = 5) -> list[Cycle]:
     return [*(_five() * (1 + count // 5))[:count]]
 
 
+def files(folder: Path) -> list[Path]:
+    return [folder / p.path.name for p in parts(folder)]
+
+
 def recorder(folder: Path, **more: object) -> Recorder:
     return Recorder(folder, "adaptive", "act", **{"clock": Clock(), **more})  # type: ignore[arg-type]  # by name
 
@@ -150,7 +154,7 @@ def test_entries_are_merged_and_read_once(tmp_path: Path) -> None:
     assert list(entries(tmp_path)) == written
     # As if the writer had died before it removed the single ones.
     whole = parts(tmp_path)[0]
-    (tmp_path / "cycle-0000000003.parquet").write_bytes(parts(tmp_path)[2].path.read_bytes())
+    (tmp_path / "cycle-0000000003.parquet").write_bytes(files(tmp_path)[2].read_bytes())
     assert [e.number for e in entries(tmp_path)] == list(range(1, 11))
     (tmp_path / ".cycle-0000000011.parquet.77").write_bytes(b"half")
     history.close()
@@ -163,12 +167,12 @@ def test_the_oldest_go_when_it_grows_too_large(tmp_path: Path) -> None:
     size = 0
     history = recorder(tmp_path / "a")
     history.record(decided(1)[0])
-    size = parts(tmp_path / "a")[0].path.stat().st_size
+    size = files(tmp_path / "a")[0].stat().st_size
     bound = 6.5 * size / 1e6
     history = recorder(tmp_path / "b", most_mb=bound, together=3)
     for cycle in decided(30):
         history.record(cycle)
-        assert sum(p.path.stat().st_size for p in parts(tmp_path / "b")) <= bound * 1e6
+        assert sum(p.stat().st_size for p in files(tmp_path / "b")) <= bound * 1e6
     found = [e.number for e in entries(tmp_path / "b")]
     assert found == list(range(found[0], 31))
     assert 3 <= len(found) < 30
@@ -247,14 +251,14 @@ def test_a_history_of_another_format_is_refused_and_left_as_it_is(tmp_path: Path
     for cycle in decided(2):
         history.record(cycle)
     history.close()
-    for part in parts(tmp_path):
-        stamped(part.path, metadata)
-    before = {p.path: p.path.read_bytes() for p in parts(tmp_path)}
+    for path in files(tmp_path):
+        stamped(path, metadata)
+    before = {p: p.read_bytes() for p in files(tmp_path)}
     sentence = f"has {words}, and this version of Barograph reads only format {FORMAT}: read it with the version"
     for read in (lambda: list(entries(tmp_path)), lambda: gaps(tmp_path), lambda: recorder(tmp_path)):
         with pytest.raises(BadInput, match=sentence):
             read()
-    assert {p.path: p.path.read_bytes() for p in parts(tmp_path)} == before
+    assert {p: p.read_bytes() for p in files(tmp_path)} == before
 
 
 def test_files_say_their_format(tmp_path: Path) -> None:
@@ -262,8 +266,8 @@ def test_files_say_their_format(tmp_path: Path) -> None:
     for cycle in decided(3):
         history.record(cycle)
     schemas = [pq.read_schema(p.path) for p in parts(tmp_path)]  # type: ignore[no-untyped-call]
-    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"6", b"6"]
-    assert FORMAT == 6
+    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"7", b"7"]
+    assert FORMAT == 7
 
 
 def test_no_history_is_bad_input(tmp_path: Path) -> None:
@@ -323,4 +327,4 @@ def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     assert (tmp_path / "history").stat().st_mode & 0o777 == 0o700
-    assert {part.path.stat().st_mode & 0o777 for part in parts(tmp_path / "history")} == {0o600}
+    assert {p.stat().st_mode & 0o777 for p in files(tmp_path / "history")} == {0o600}

@@ -5,6 +5,8 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,6 +23,7 @@ from barograph.history.files import parts
 from barograph.model import BadInput
 
 TOGETHER = 4
+Drop = Callable[[Recorder, history_files.HistoryFile], None]
 pytestmark = pytest.mark.limit(240)  # 5 s on an idle machine; a failure is made smaller first
 
 
@@ -39,16 +42,12 @@ class HistoryMachine(RuleBasedStateMachine):
         self.damaged: set[int] = set()
         self.recorder: Recorder | None = None
         self.put = history_files.put
-        self.patches = [
-            patch("barograph.history.write.put", self.limited),
-            patch("barograph.history.write.Recorder._drop", self.dropped(Recorder._drop)),
-        ]
-        for one in self.patches:
-            one.start()
+        self.ending = ExitStack()
+        self.ending.enter_context(patch("barograph.history.write.put", self.limited))
+        self.ending.enter_context(patch("barograph.history.write.Recorder._drop", self.dropped(Recorder._drop)))
 
     def teardown(self) -> None:
-        for one in self.patches:
-            one.stop()
+        self.ending.close()
         if self.recorder is not None:
             self.recorder.close()
         shutil.rmtree(self.folder)
@@ -63,7 +62,7 @@ class HistoryMachine(RuleBasedStateMachine):
         self.step()
         return size
 
-    def dropped(self, drop):  # type: ignore[no-untyped-def]
+    def dropped(self, drop: Drop) -> Drop:
         def with_steps(recorder: Recorder, part: history_files.HistoryFile) -> None:
             self.step()
             drop(recorder, part)
@@ -130,13 +129,14 @@ class HistoryMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def damage(self, data: st.DataObject) -> None:
         part = data.draw(st.sampled_from(parts(self.folder)))
-        part.path.write_bytes(data.draw(st.sampled_from([b"", b"half a file", part.path.read_bytes()[:-9]])))
+        path = self.folder / part.path.name
+        path.write_bytes(data.draw(st.sampled_from([b"", b"half a file", path.read_bytes()[:-9]])))
         self.damaged |= set(range(part.first, part.last + 1))
 
     @rule()
     def second_writer(self) -> None:
         assert self.recorder is not None
-        if self.recorder._lock is not None:
+        if self.recorder._claim is not None:
             with pytest.raises(BadInput):
                 Recorder(self.folder, "adaptive", "act", clock=lambda: self.wall_s)
 

@@ -60,6 +60,18 @@ def test_a_traceback_begins_at_the_script(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1] == "ValueError: wrong"
 
 
+def test_what_barograph_refuses_is_one_sentence_with_the_line_of_the_script(tmp_path: Path) -> None:
+    script = """
+import barograph
+from pyspark.sql import SparkSession
+barograph.configure(SparkSession.builder.remote("sc://localhost"))
+"""
+    done = launched(tmp_path, script)
+    assert done.returncode == 1
+    assert done.stderr.startswith("barograph submit: ") and "Spark Connect" in done.stderr
+    assert done.stderr.endswith(" (sub/app.py, line 4)\n") and done.stderr.count("\n") == 1
+
+
 def test_options_are_those_of_the_command() -> None:
     with pytest.raises(TypeError, match="unexpected"):
         SubmitOptions(mode="advise", policy="adaptive", other=1)  # type: ignore[call-arg]

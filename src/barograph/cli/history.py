@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from barograph.history.files import parts, require_format
+from barograph.history.places import HistoryPath, place_of
 from barograph.history.read import SUMMARY, entries, require_history, rows
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -38,7 +39,7 @@ VIEWS = ("operators", "topologies", "errors", "moves", "rescales", "reasons", "r
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder given to run --history")
+    parser.add_argument("folder", metavar="DIR", help="the folder, or address, given to run --history")
     parser.add_argument("--sql", metavar="QUERY", help="run this Spark SQL query instead of listing entries")
     parser.add_argument("--all", action="store_true", help="also list cycles that changed nothing")
     parser.add_argument("--last", metavar="N", help="list only the last N entries")
@@ -48,14 +49,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
     require(args.last is None or args.last.isdecimal(), f"--last must be a whole number, not {args.last!r}")
-    require_history(args.folder)
+    folder = place_of(args.folder)
+    require_history(folder)
     if args.sql is not None:
-        for part in parts(args.folder):
+        for part in parts(folder):
             with contextlib.suppress(FileNotFoundError):  # merged with others meanwhile
                 require_format(part)
-        return _answer(args.folder, args.sql, args.format)
-    found = [r for r in rows(args.folder, SUMMARY) if args.all or args.format == "json" or _notable(r)]
-    sources = _Sources(args.folder)
+        return _answer(folder, args.sql, args.format)
+    found = [r for r in rows(folder, SUMMARY) if args.all or args.format == "json" or _notable(r)]
+    sources = _Sources(folder)
     for row in found[-int(args.last) :] if args.last is not None and int(args.last) else found:
         if args.format == "json":
             print(json.dumps({**row, "reasons": [_with_numbers(r) for r in row["reasons"] or ()]}))
@@ -78,7 +80,7 @@ class _Sources:
     A whole cycle is read only when an entry has other operators than those before.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: HistoryPath) -> None:
         self._folder = folder
         self._known: dict[frozenset[tuple[str, str]], frozenset[tuple[str, str]]] = {}
 
@@ -121,7 +123,7 @@ def _line(row: dict[str, Any], arrived: float | None) -> str:
 
 
 @contextlib.contextmanager
-def still(folder: Path) -> Iterator[Path]:
+def still(folder: HistoryPath) -> Iterator[Path]:
     """A folder of links to the files of the history as it is now, so that none vanishes while Spark reads it."""
     with tempfile.TemporaryDirectory(prefix="barograph-history-") as inside:
         view = Path(inside)
@@ -142,8 +144,11 @@ def still(folder: Path) -> Iterator[Path]:
         yield view
 
 
-def _same(source: Path, target: Path) -> None:
-    """A hard link to the file, or a copy if it is on another disk."""
+def _same(source: HistoryPath, target: Path) -> None:
+    """A hard link to the file, or a copy if it is on another disk or machine."""
+    if not isinstance(source, Path):
+        target.write_bytes(source.read())
+        return
     try:
         os.link(source, target)
     except FileNotFoundError:
@@ -158,7 +163,7 @@ def _drop_covered(view: Path, numbers: set[int]) -> None:
             part.path.unlink()
 
 
-def _answer(folder: Path, query: str, form: str) -> int:
+def _answer(folder: HistoryPath, query: str, form: str) -> int:
     from barograph.engines.spark.log_folder import end_of, new_log_folder
 
     logs = new_log_folder("history")
@@ -174,7 +179,7 @@ def _answer(folder: Path, query: str, form: str) -> int:
 
 
 @contextlib.contextmanager
-def opened(folder: Path, logs: Path) -> Iterator["SparkSession"]:
+def opened(folder: HistoryPath, logs: Path) -> Iterator["SparkSession"]:
     """A Spark session with the views of the history."""
     from pyspark.sql import SparkSession
 
@@ -219,7 +224,7 @@ def _without_calls(spark: "SparkSession") -> None:
             registry.dropFunction(function)
 
 
-def _views(spark: "SparkSession", folder: Path) -> None:
+def _views(spark: "SparkSession", folder: HistoryPath) -> None:
     spark.read.parquet(*(str(p.path) for p in parts(folder))).createOrReplaceTempView("cycles")
     for name in VIEWS:
         spark.sql(f"select number, wall_ms, at_s, inline({name}) from cycles").createOrReplaceTempView(name)

@@ -12,7 +12,6 @@ and replayed, each with its policy, its sums, and its decisions with at_s, what 
 import argparse
 import json
 import logging
-from pathlib import Path
 from typing import Any
 
 from barograph.cli.support.options import parse_seed
@@ -21,6 +20,7 @@ from barograph.control.policy_in_sim import NO_POLICY
 from barograph.control.replay import Told, decisions_of, replay
 from barograph.history import cycles as recorded_cycles
 from barograph.history import entries
+from barograph.history.places import place_of
 from barograph.history.scenario import scenario_of
 from barograph.model import BadInput, Cycle
 from barograph.model.checks import require
@@ -32,7 +32,7 @@ SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder given to run --history")
+    parser.add_argument("folder", metavar="DIR", help="the folder given to run --history")
     parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"the policy to simulate (default {DEFAULT})")
     parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
     parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
@@ -43,8 +43,9 @@ def run(args: argparse.Namespace) -> int:
     seed = parse_seed(args.seed)
     if args.policy != NO_POLICY:
         named(args.policy)
-    own = next((e.policy for e in entries(args.folder)), "")
-    found = list(recorded_cycles(args.folder))
+    folder = place_of(args.folder)
+    own = next((e.policy for e in entries(folder)), "")
+    found = list(recorded_cycles(folder))
     scenario = scenario_of(found, str(args.folder))
     report: dict[str, Any] = {"seconds": round(scenario.duration_s, 3), "recorded": _recorded(own, found)}
     if _usable(own):

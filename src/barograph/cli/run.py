@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING
 
 from barograph.config import Config
 from barograph.config.flags import add_conf_flag, add_flags, config_of
+from barograph.history.places import HistoryPath, place_of, require_usable
 from barograph.model import BadInput, Load, MigrationMode
 from barograph.workloads import registry
 
@@ -142,6 +143,13 @@ def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
 
 
+def _history(text: str | None) -> HistoryPath | None:
+    if text is None:
+        return None
+    require_usable(text)  # before a cluster is started
+    return place_of(text)
+
+
 def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> "Steering | None":
     """None without a policy, and for Spark without the plug-in."""
     from barograph.control.attach import controller_fields
@@ -157,7 +165,7 @@ def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> 
     shares = fixed_shares(policy, parse_shares(config["share"] or ""), _path(config["like"]), parallelism)
     return Steering(
         **controller_fields(config),
-        history=_path(config["history"]),
+        history=_history(config["history"]),
         shares_pct={f"{topology}/{operator}": share for operator, share in shares.items()},
     )
 

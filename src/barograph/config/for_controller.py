@@ -54,7 +54,7 @@ STEERING = (
     Option(
         name="history", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="DIR",
         unset="not kept after a run; else in a folder of the log", example="history",
-        meaning="folder for observations and decisions",
+        meaning="folder for observations and decisions; also s3://BUCKET/FOLDER or hdfs://HOST/FOLDER",
     ),
     Option(
         name="history-size", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=512.0, above=0, unit="MB",

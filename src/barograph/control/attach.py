@@ -18,6 +18,7 @@ from barograph.control.heartbeat import STANDARD_ERROR, ControllerKeeper
 from barograph.control.process import ControllerConfig, keep
 from barograph.engines.spark.driver.client import DriverFailed, RemoteEngine
 from barograph.engines.spark.log_folder import CONTROLLER, new_log_folder
+from barograph.history.places import HistoryPath, absolute, place_of, require_usable
 from barograph.logs import settings_of_environment
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -80,7 +81,7 @@ def controller_config(
     """folder: for its heartbeat, and for its history unless the configuration names one. Raises BadInput for a policy
     or an option of it that does not exist."""
     kept = config["history"]
-    history = folder / "history" if kept is None else Path(kept).absolute()
+    history = folder / "history" if kept is None else absolute(kept)
     found = ControllerConfig(str(socket), str(history), str(folder / "beat"), **controller_fields(config, more))
     found.settings()
     return found
@@ -92,7 +93,7 @@ def attach(socket: Path, config: Config, more: Mapping[str, object] | None = Non
     config: says which policy, in which mode, with which history. more: options of the policy besides.
     Raises BadInput for a wrong policy or option, and where another controller acts already: then nothing was started.
     """
-    controller_config(config, socket, Path(), more)  # before a folder is made
+    require_usable(controller_config(config, socket, Path(), more).history)  # before a folder is made
     folder = new_log_folder("controller")
     return attach_controller(controller_config(config, socket, folder, more), folder / CONTROLLER)
 
@@ -141,10 +142,10 @@ def attach_once(socket: Path, config: Config, more: Mapping[str, object] | None 
     return present
 
 
-def histories_here() -> tuple[Path, ...]:
+def histories_here() -> tuple[HistoryPath, ...]:
     """The folders in which the controllers that this process keeps for drivers record what they decide."""
     with _lock:
-        return tuple(Path(controller.config.history) for controller in _here.values())
+        return tuple(place_of(controller.config.history) for controller in _here.values())
 
 
 def _is_attached(controller: AttachedController) -> bool:

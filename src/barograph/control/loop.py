@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import ceil
-from pathlib import Path
 
 from barograph.config import default
 from barograph.control.decide import MEMORY_CYCLES, MEMORY_S, decide, decide_between
@@ -24,6 +23,7 @@ from barograph.control.quiet_moments import Quiet, in_quiet_moments
 from barograph.engines.epoch_length import Recovery, epoch_length
 from barograph.engines.port import Engine
 from barograph.history.files import parts
+from barograph.history.places import HistoryPath
 from barograph.history.read import changes_since, last_cycles
 from barograph.history.write import Recorder
 from barograph.logs import OnceOnly
@@ -93,7 +93,7 @@ class Loop:
         self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
 
-    def recall(self, folder: Path) -> None:
+    def recall(self, folder: HistoryPath) -> None:
         """Continue from a recorded history, if there is one. Raises BadInput where it cannot be read.
 
         Only what was recorded of the last application is recalled; if another one runs now, ``turn`` forgets it.

@@ -25,6 +25,7 @@ from barograph.control.quiet_moments import Quiet
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.history.places import place_of
 from barograph.history.write import Recorder
 from barograph.logs import OnceOnly, set_up
 from barograph.model import BadInput, MigrationMode
@@ -139,7 +140,7 @@ def main(parent: int, config: ControllerConfig) -> int:
     heartbeat = HeartbeatFile(Path(config.heartbeat))
     heartbeat("starting", 60.0)
     settings = config.settings()
-    folder = Path(config.history)
+    folder = place_of(config.history)
     recorder = Recorder(folder, settings.policy.name, settings.mode.value, most_mb=config.history_mb)
     engine = RemoteEngine(Path(config.socket))
     lengths = None if config.recovery_s is None else RemoteEpochLengths(engine)

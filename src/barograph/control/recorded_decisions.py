@@ -5,12 +5,11 @@ It shows the same decisions as a controller's log, from the entries that the con
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from barograph.control.decision_log import DecisionLine, NotableDecisions
 from barograph.control.node_pool import NodeOrders
-from barograph.history.files import parts
-from barograph.history.read import entries
+from barograph.history.places import HistoryPath
+from barograph.history.read import entries, listed
 from barograph.model import Cycle, ReasonCode
 
 _FETCHED = frozenset({ReasonCode.NODE_FETCHED, ReasonCode.SPARE_NODE_FETCHED, ReasonCode.RELEASE_DISABLED})
@@ -32,14 +31,14 @@ class RecordedDecision:
 class RecordedDecisions:
     """Reads on from where it was. folder: of the history; it may not be there yet."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: HistoryPath) -> None:
         self.folder = folder
         self._after = 0
         self._decisions = NotableDecisions()
 
     def new(self) -> Iterator[RecordedDecision]:
         """Those that were recorded since the last call."""
-        if not parts(self.folder):
+        if not listed(self.folder):
             return
         for entry in entries(self.folder, after=self._after):
             self._after = entry.number

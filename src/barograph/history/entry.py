@@ -219,7 +219,8 @@ def _reasons(cycle: Cycle) -> Sequence[dict[str, Any]]:
     """Of every stage: why this was forecast, wanted and planned."""
     forecast = [f.reason for f in cycle.forecast.operators if f.reason is not None]
     demand = [d.reason for d in cycle.demand.operators if d.reason is not None]
+    others = [r for r in cycle.demand.reasons if r not in cycle.plan.reasons]
     return [
         {"about": r.about, "code": r.code.value, "why": r.why, "numbers": list(r.numbers.items())}
-        for r in (*forecast, *demand, *cycle.plan.reasons)
+        for r in (*forecast, *demand, *others, *cycle.plan.reasons)
     ]

@@ -6,21 +6,21 @@ when it can be: a controller goes on deciding meanwhile.
 """
 
 import errno
-import fcntl
 import logging
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
 from barograph.config import default
 from barograph.history.entry import SCHEMA, Entry, ForecastError, Gap, errors_of, to_row
-from barograph.history.files import HistoryFile, parts, path_of, put, require_format, sweep, take
+from barograph.history.files import HistoryFile, parts, path_of, put, require_format, size_of, sweep, take
 from barograph.history.held_entries import HeldEntries
+from barograph.history.places import HistoryPath, RemotePath
 from barograph.history.read import last_entry, last_number, warn_broken
+from barograph.history.writer_claim import Claim, claim
 from barograph.logs import OnceOnly
 from barograph.model import BadInput, Cycle
 from barograph.model.checks import require_positive
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 TOGETHER = 100  # entries of one file
 HELD_MB = 64.0  # of entries that cannot be written
+_AGAIN_S = 15.0  # a store that does not answer holds up the cycle that asks it, so it is not asked in each
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 MOST_MB: float = default("history-size")
 
@@ -38,7 +39,7 @@ class Recorder:
 
     def __init__(
         self,
-        folder: Path,
+        folder: HistoryPath,
         policy: str,
         mode: str,
         most_mb: float = MOST_MB,
@@ -54,8 +55,11 @@ class Recorder:
         self._forecasts: list[tuple[int, int, Cycle]] = []
         self._held = HeldEntries(held_mb * 1e6)
         self._warnings = OnceOnly(log)
-        self._lock: IO[bytes] | None = None
+        self._claim: Claim | None = None
+        self._not_before_s = 0.0  # when writing is tried again
         self._sizes: dict[HistoryFile, int] = {}
+        if isinstance(folder, RemotePath):
+            folder.require_there()
         for part in parts(folder):
             try:
                 require_format(part)
@@ -67,7 +71,7 @@ class Recorder:
             self._open()
         except OSError as error:
             if error.errno not in _NO_ROOM:
-                raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror}") from None
+                raise BadInput(f"the history {str(folder)!r} cannot be written: {error.strerror or error}") from None
             self._warn(error)
         last = last_entry(folder)
         self._next = last_number(folder) + 1
@@ -91,15 +95,16 @@ class Recorder:
         return self._held.entries()
 
     def close(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
+        if self._claim is not None:
+            self._claim.close()
 
     def _open(self) -> None:
         """Become the folder's writer."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._lock = _locked(self.folder)
+        if isinstance(self.folder, Path):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._claim = claim(self.folder, self._clock)
         sweep(self.folder)
-        self._sizes = {part: part.path.stat().st_size for part in parts(self.folder)}
+        self._sizes = {part: size_of(part) for part in parts(self.folder)}
         self._tidy()
 
     def _entry(
@@ -110,13 +115,18 @@ class Recorder:
     def _append(self, entry: Entry) -> None:
         self._next = entry.number + 1
         self._held.add(entry, _table(entry))
+        if self._not_before_s and self._clock() < self._not_before_s:
+            return
         try:
             self._write_held()
             self._merge()
+            self._warnings.over("write")
+            self._not_before_s = 0.0
         except OSError as error:  # nothing that happens to a history may stop a controller
             self._warn(error)
-        else:
-            self._warnings.over("write")
+            if isinstance(self.folder, RemotePath):
+                self._not_before_s = self._clock() + _AGAIN_S
+                return
         self._bound()
 
     def _warn(self, error: OSError) -> None:
@@ -125,8 +135,10 @@ class Recorder:
         self._warnings.warn("write", f"the history {self.folder} cannot be written: {what}; {kept}")
 
     def _write_held(self) -> None:
-        if self._lock is None:
+        if self._claim is None:
             self._open()
+        else:
+            self._claim.renew()
         if (lost := self._held.lost) is not None:
             # It has the number of the last lost entry; those before it are missing, as it says.
             first_kept, _ = self._held.first()
@@ -186,14 +198,3 @@ class Recorder:
 
 def _table(entry: Entry) -> pa.Table:
     return pa.Table.from_pylist([to_row(entry)], schema=SCHEMA)
-
-
-def _locked(folder: Path) -> IO[bytes]:
-    file = (folder / ".writer").open("ab")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise BadInput(f"another controller records into {str(folder)!r}") from None
-    os.set_inheritable(file.fileno(), False)
-    return file

@@ -85,11 +85,13 @@ class Demand:
 
     enforced: whether instances are limited by their shares; where not, shares are only what a placer plans with.
     reserved: whether the shares are set aside for the instances; where not, they are an estimate of what is used.
+    reasons: about topologies or instances; those of operators are with the operators.
     """
 
     operators: tuple[OperatorDemand, ...]
     enforced: bool = True
     reserved: bool = True
+    reasons: tuple[Reason, ...] = ()
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], OperatorDemand]:

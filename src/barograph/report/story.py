@@ -1,11 +1,11 @@
 """A run's history and report as curves and marks for the chart. It decides nothing and draws nothing."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from barograph.experiments.figures.cpu_in_force import CpuInForce, in_all
 from barograph.experiments.figures.run_meter import looks
+from barograph.history.places import HistoryPath
 from barograph.history.read import entries
 from barograph.model import Cycle, Load
 from barograph.report.chart import BLUE, GREEN, GREY, ORANGE, RED, Mark, Panel, Point, Series, Story
@@ -13,7 +13,7 @@ from barograph.report.chart import BLUE, GREEN, GREY, ORANGE, RED, Mark, Panel, 
 BEFORE_S = 10.0  # how long before the load cycles are shown, because they say how a run began
 
 
-def story(title: str, report: Mapping[str, Any], history: Path, start_ms: int) -> Story:
+def story(title: str, report: Mapping[str, Any], history: HistoryPath, start_ms: int) -> Story:
     """start_ms: when the load began, in milliseconds since 1970."""
     seconds = float(report["seconds"])
     load = Load.parse(report["load"]).schedule(seconds)

@@ -44,6 +44,7 @@ def prepare(options: SubmitOptions) -> None:
     from barograph.control.attach import histories_here
     from barograph.engines.spark.query.start.writer_ahead import Build
     from barograph.engines.spark.query.supervised_query import Supervised
+    from barograph.logs import settings_of_environment
     from barograph.submit.configure import our_settings
     from barograph.submit.kept_starts import keep_starts
     from barograph.submit.noted_writers import note_calls
@@ -58,7 +59,8 @@ def prepare(options: SubmitOptions) -> None:
     def keep(build: Build, checkpoint: str | None) -> Supervised:
         started = cast("Any", build)  # also a start that is not a writer's plain one
         query = barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
-        told.begin()
+        if settings_of_environment().level is None:  # with a level, the controllers' own logs are on standard error
+            told.begin()
         return query
 
     add_to_sessions(our_settings(config), options.started, say)
@@ -78,10 +80,15 @@ def run_script(script: str) -> None:
 
 
 def without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A traceback begins at the script."""
+    """A traceback begins at the script. What Barograph refuses is one sentence, with the line of the script."""
+    from barograph.model import BadInput
+
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    traceback.print_exception(kind, error, trace)
+    if isinstance(error, BadInput) and trace is not None:
+        sys.stderr.write(f"barograph submit: {error} ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})\n")
+    else:
+        traceback.print_exception(kind, error, trace)
 
 
 def say(text: str) -> None:

@@ -15,6 +15,7 @@ from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
 from barograph.engines.spark.security.secret import read_secret
+from barograph.engines.spark.session import refusals_told
 from barograph.submit.connect import refuse_connect
 from barograph.submit.settings import added, left_out
 
@@ -25,6 +26,7 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
     """started_for_it: the master of the cluster that was started for this program; empty if there is none."""
     initialize = SparkContext._initialize_context
     get_or_create = SparkSession.Builder.getOrCreate
+    reached: list[str] = []
 
     @functools.wraps(initialize)
     def with_ours(self: SparkContext, jconf: Any) -> Any:
@@ -36,6 +38,7 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
             master = roomy_master(own_cores())
             self._conf.set("spark.master", master)
             say(f"{LOCAL} is taken as {told(own_cores())}: write local[N] for another number")
+        reached.append(master)
         for key, value in added(theirs, {**settings_for(ours, master), **cluster_settings(master)}).items():
             self._conf.set(key, value)
         for sentence in left_out(dict(self._conf.getAll()), ours):
@@ -45,7 +48,8 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
     @functools.wraps(get_or_create)
     def classic(self: SparkSession.Builder) -> SparkSession:
         refuse_connect({str(key): str(value) for key, value in self._options.items()})
-        return get_or_create(self)
+        with refusals_told(lambda: reached[-1] if reached else ""):
+            return get_or_create(self)
 
     SparkContext._initialize_context = with_ours  # type: ignore[method-assign]
     SparkSession.Builder.getOrCreate = classic  # type: ignore[method-assign]

@@ -7,10 +7,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 from barograph.control.recorded_decisions import RecordedDecisions
+from barograph.history.places import HistoryPath
 from barograph.logs import OnceOnly
+from barograph.model import BadInput
 
 _warnings = OnceOnly(logging.getLogger(__name__))
 
@@ -21,10 +22,10 @@ class ToldDecisions:
     """histories: the folders of the controllers of this process, as they are now. Decisions that were recorded before
     this was made, by an earlier program, are not told."""
 
-    def __init__(self, histories: Callable[[], Iterable[Path]], say: Callable[[str], None]) -> None:
+    def __init__(self, histories: Callable[[], Iterable[HistoryPath]], say: Callable[[str], None]) -> None:
         self._histories, self._say = histories, say
         self._since_ms = int(time.time() * 1000)
-        self._read: dict[Path, RecordedDecisions] = {}
+        self._read: dict[HistoryPath, RecordedDecisions] = {}
         self._begun = threading.Lock()
 
     def begin(self) -> None:
@@ -44,6 +45,6 @@ class ToldDecisions:
             try:
                 self.look()
                 _warnings.over("decisions")
-            except OSError as error:  # a file that was replaced meanwhile
+            except (OSError, BadInput) as error:  # no history any more, or a store does not answer
                 _warnings.warn("decisions", f"decisions cannot be read: {error}; they are read again")
             time.sleep(LOOK_S)

@@ -14,12 +14,12 @@ import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from barograph.cli.support.drivers import HELP, find_driver
 from barograph.control.recorded_decisions import RecordedDecision, RecordedDecisions
 from barograph.engines.spark.driver.client import RemoteEngine
+from barograph.history.places import place_of
 from barograph.model import BadInput
 from barograph.model.checks import require
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
                 f"no controller is or was attached to {status['app']}: "
                 f"'barograph steer {status['pid']} --policy adaptive --advise' attaches one"
             )
-        decisions = RecordedDecisions(Path(chosen["history"]))
+        decisions = RecordedDecisions(place_of(chosen["history"]))
         shown = [d for d in decisions.new() if args.all or d.notable]
         for decision in shown if args.last is None else shown[max(0, len(shown) - int(args.last)) :]:
             print(line_of(decision, args.format), flush=True)

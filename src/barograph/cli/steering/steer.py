@@ -13,7 +13,6 @@ Options come from flags, --conf KEY=VALUE, and barograph.toml of the working dir
 import argparse
 import signal
 import sys
-from pathlib import Path
 
 from barograph.cli.steering.decisions import follow
 from barograph.cli.support.drivers import HELP, find_driver
@@ -25,6 +24,7 @@ from barograph.config.sources import parse_conf
 from barograph.control.attach import attach
 from barograph.control.recorded_decisions import RecordedDecisions
 from barograph.engines.spark.cluster.processes import alive, identify
+from barograph.history.places import place_of
 from barograph.policy.registry import DEFAULT
 
 
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     driver = identify(status["pid"])
     controller = attach(engine.path, config)
     try:
-        history = Path(controller.config.history)
+        history = place_of(controller.config.history)
         does = "acts on" if mode == "act" else "advises, and changes nothing of,"
         frozen = "; the driver is frozen: 'barograph thaw' lets it be changed" if status["frozen"] else ""
         print(f"-- policy {config['policy']} {does} {status['app']}; its history is {history}{frozen}", flush=True)

@@ -5,10 +5,11 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -18,6 +19,7 @@ from barograph.engines.spark.cluster.java import java_home
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import merged
 from barograph.engines.spark.security.secret import read_secret
+from barograph.model import BadInput
 
 # Settings of the JVM itself, and of the command that starts it.
 _AT_START = ("spark.driver.", "spark.jars", "spark.master", "spark.app.name")
@@ -49,7 +51,26 @@ def open_session(
     builder = SparkSession.builder.appName(name)
     for key, value in (chosen | secret).items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with refusals_told(lambda: chosen.get("spark.master", "")):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def refusals_told(master_of: Callable[[], str]) -> Iterator[None]:
+    """Around the start of a session: that a standalone master does not take the application becomes one sentence.
+
+    Spark's own error says only that its context was stopped meanwhile. master_of: asked after such an error."""
+    try:
+        yield
+    except Py4JJavaError as error:
+        master = master_of()
+        if not master.startswith("spark://") or "stopped SparkContext" not in str(error):
+            raise
+        raise BadInput(
+            f"{master} did not take the application: either the cluster asks for a secret (spark.authenticate and "
+            "spark.authenticate.secret, in a file that you name with --properties-file), or its Spark is another "
+            "version, or it does not reach this machine (spark.driver.host)"
+        ) from None
 
 
 def _start_jvm(settings: Mapping[str, str], log: Path | None, properties: Path | None = None) -> None:

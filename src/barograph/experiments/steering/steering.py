@@ -20,6 +20,7 @@ from barograph.experiments.figures.cpu_in_force import CpuInForce
 from barograph.experiments.figures.run_meter import metered
 from barograph.experiments.figures.steered import Steered
 from barograph.history.entry import from_row
+from barograph.history.places import HistoryPath, place_of
 from barograph.history.read import require_history, rows
 from barograph.model import BadInput, MigrationMode
 from barograph.model.checks import require_positive
@@ -47,7 +48,7 @@ class Steering:
     mode: str = default("mode")
     enforce: str = default("enforce")
     options: Mapping[str, object] = field(default_factory=dict)
-    history: Path | None = None
+    history: HistoryPath | None = None
     shares_pct: Mapping[str, float] = field(default_factory=dict)
     spare_nodes: int = default("nodes.spare")
     recovery_s: float | None = default("recovery")
@@ -137,12 +138,17 @@ def steered(
             yield result
         finally:
             controller.close()
-            history = Path(steering.config(endpoint.path, folder).history)
+            history = place_of(steering.config(endpoint.path, folder).history)
             result.found = read_steered(steering, history, start_ms, seconds, begun, controller.keeper)
 
 
 def read_steered(
-    steering: Steering, folder: Path, start_ms: int, seconds: float, begun: CpuInForce | None, keeper: ControllerKeeper
+    steering: Steering,
+    folder: HistoryPath,
+    start_ms: int,
+    seconds: float,
+    begun: CpuInForce | None,
+    keeper: ControllerKeeper,
 ) -> Steered:
     """From the history, once the controller has ended. Times are since the load's start, which lasts ``seconds``."""
     try:

@@ -4,7 +4,7 @@ Operators are computed in topological order; what an operator sends on depends o
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,10 +44,13 @@ class Needs:
         margin: float,
         utilisation: float,
         low: float,
+        hurried: Collection[str] = (),
     ) -> None:
+        """hurried: topologies that should clear their backlog within a cycle."""
         self.history, self.frame, self.forecast = history, frame, forecast
         self.phi, self.margin, self.utilisation, self.low = phi, margin, utilisation, low
         self.catch_up_cycles, self.lasting_cycles = catch_up_cycles, lasting_cycles
+        self.hurried = frozenset(hurried)
         self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
@@ -124,7 +127,7 @@ class Needs:
         A fixed part would get smaller each cycle, and the rest of a backlog would wait for ever: so an operator that is
         catching up keeps its pace until less than one cycle's rows are left.
         """
-        part = 1.0 / self.catch_up_cycles
+        part = 1.0 if self.frame.keys[i][0] in self.hurried else 1.0 / self.catch_up_cycles
         if backlog <= max(arriving, NOTHING):
             return part
         pace = float(self.frame.column("executed")[-1, i])

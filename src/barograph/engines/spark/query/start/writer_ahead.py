@@ -1,5 +1,12 @@
-"""The writer of the next query run, made ahead: making one takes many calls, during which a query would be down."""
+"""The writer of the next query run, made ahead: making one takes many calls, during which a query would be down.
 
+Py4J's Java objects are in a cycle of references as soon as a method of theirs is called (object, table of methods,
+method): 1.2 KB here, and in the JVM the object itself, perhaps a whole query plan, stay until Python collects its
+oldest generation, which may take hours. A driver whose query is restarted again and again grows by that. So garbage is
+collected once for each run, when the run is up.
+"""
+
+import gc
 import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +33,7 @@ class WriterAhead:
     def prepare(self) -> None:
         if self._made is None:
             self._made = self._pool.submit(self._new)
+            self._pool.submit(gc.collect)
 
     def take(self) -> DataStreamWriter | PreparedStart:
         """The writer that was made ahead if it is ready, else a new one."""
