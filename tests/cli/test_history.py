@@ -16,7 +16,7 @@ from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, parse_scenario, run
 from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.history import Recorder, cycles
-from barograph.history.files import parts
+from barograph.history.files import FORMAT, parts
 from barograph.history.read import rows
 from barograph.history.scenario import scenario_of
 from barograph.model import Cycle, Latency, Operator, TopologyMetrics
@@ -189,7 +189,7 @@ def test_a_history_of_another_format_is_refused(
     pq.write_table(table, tmp_path / source.name)  # type: ignore[no-untyped-call]
     assert main(["history", str(tmp_path), *more]) == 2
     shown = capsys.readouterr()
-    assert "has format 0, and this version of Barograph reads only format 8" in shown.err and shown.out == ""
+    assert f"has format 0, and this version of Barograph reads only format {FORMAT}" in shown.err and shown.out == ""
 
 
 STATEMENTS = r"""
