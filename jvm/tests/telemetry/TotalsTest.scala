@@ -183,7 +183,7 @@ class TotalsTest {
     report(life("run", 0L, "count", 0, meter(3L).copy(record = Array(30L, 20L, 10L, 1L, 20L, 1L))))
     reader.look()
     assertEquals(Seq(2L) -> Seq(20L), reader.whole("bucket_clock") -> reader.whole("bucket"))
-    assertEquals(Seq(30L), reader.whole("latency_sum_ms"))
+    assertEquals(Seq(8L, 30L), reader.whole("latency_sum_ms"))
   }
 
   @Test def aRunThatEndedRunsNoMoreAndIsForgottenByItself(): Unit = {
