@@ -118,7 +118,7 @@ def target_reason(
     if aim.learned is None:
         if not _blind(history, now, about):
             return None
-        why = "the target of its p99 cannot be held: none of its rows carries a time, so no latency is known"
+        why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
         return Reason(about, ReasonCode.TARGET_BLIND, f"{why}; name the column that has one (latency.column)", numbers)
     shares = {o.operator: np.array(o.shares_pct) for o in sized}
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
