@@ -101,12 +101,13 @@ object Messages {
     to.long(meter.idleNs); to.long(meter.blockedNs)
     to.longs(meter.sent); to.longs(meter.due); to.longs(meter.read)
     to.long(meter.loadMs); to.long(meter.start); to.long(meter.position); to.long(meter.dueRows)
-    to.long(meter.throttledNs); to.long(meter.heldMs); to.long(meter.dueAgeMs)
+    to.long(meter.throttledNs); to.long(meter.heldMs); to.longs(meter.record); to.long(meter.dueAgeMs)
   }
 
   private def meterIn(from: MessageReader): MeterReport = MeterReport(
     from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.longs(), from.longs(),
-    from.longs(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long())
+    from.longs(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.longs(),
+    from.long())
 
   private def written(kind: Byte)(content: MessageWriter => Unit): Array[Byte] = {
     val writer = new MessageWriter(kind)

@@ -97,7 +97,8 @@ final class Life(
       Math.max(0L, nowNs - startedNs - idleNs - blockedNs), idleNs, blockedNs,
       sent, latency(meter.due), latency(meter.read),
       if (isKnown) load.load else -1L, if (isKnown) load.start else -1L, position, Math.max(position, due),
-      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs, if (isKnown) load.ageMs else 0L)
+      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs, latency(meter.record),
+      if (isKnown) load.ageMs else 0L)
   }
 }
 
