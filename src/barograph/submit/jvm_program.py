@@ -6,6 +6,7 @@ the application changes, and its handles of queries are Spark's own. So a query 
 ends because one of its queries died with an executor, main is called again and finds its session and its checkpoints.
 """
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from barograph.config import resolve
 from barograph.control.steered_start import steer
 from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
+from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.query.failures.diagnosis import Death, RestartLimits, diagnose, give_up, wait_s
 from barograph.priority.service import serve
 from barograph.submit.session_settings import settings_to_add
@@ -36,7 +38,7 @@ class JvmProgram:
         self._gateway: Any = SparkContext._gateway
         self._jvm: Any = SparkContext._jvm
         self._main, self._arguments, self._say = main, arguments, say
-        self._spark: SparkSession | None = None
+        self._supervisor: Supervisor | None = None
 
     def add_settings(self, ours: dict[str, str], started_for_it: str) -> None:
         """As properties of the JVM: every session that does not say otherwise takes them. started_for_it: the master of
@@ -81,8 +83,9 @@ class JvmProgram:
             time.sleep(wait)
 
     def close(self) -> None:
-        if self._spark is not None and not self._is_over():
-            supervisor_of_session(serve).close()
+        with contextlib.suppress(Py4JError, OSError):  # the JVM may have ended
+            if self._supervisor is not None and not self._is_over():
+                self._supervisor.close()
 
     def _call_main(self) -> None:
         loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -116,11 +119,12 @@ class JvmProgram:
             context = session.sparkContext()
             jsc = self._jvm.JavaSparkContext(context)
             conf = SparkConf(_jconf=context.conf())
-            self._spark = SparkSession(SparkContext(gateway=self._gateway, jsc=jsc, conf=conf), session)
+            SparkSession(SparkContext(gateway=self._gateway, jsc=jsc, conf=conf), session)  # this thread's active one
             for sentence in left_out(session_settings(), ours):
                 self._say(f"a part of Barograph did not get in: {sentence}")
             config = resolve(spark=session_settings(), arguments={"policy": policy, "mode": mode})
-            steer(supervisor_of_session(serve), config)
+            self._supervisor = supervisor_of_session(serve)
+            steer(self._supervisor, config)
             begun()
         except (Py4JError, OSError, ValueError) as error:
             self._say(f"the application runs without Barograph's policy: {type(error).__name__}: {error}")
