@@ -52,7 +52,7 @@ def test_an_unchanged_script_on_yarn(
     settings = {
         **yarn.session_conf(),
         "spark.sql.shuffle.partitions": "2",
-        "spark.barograph.nodes.release-after": "never",
+        "spark.barograph.nodes.releaseAfter": "never",
     }
     words = ["--workloads", "--master", "yarn", "--act", "--num-executors", str(EXECUTORS), "--executor-cores", "6"]
     words += [
