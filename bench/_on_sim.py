@@ -67,7 +67,11 @@ class Taught:
 
 
 def scenario_of(shape: str, seconds: float, seen: list[Cycle]) -> Scenario:
-    cost_s, parts = work_of(seen)
+    return scenario_with(shape, seconds, *work_of(seen))
+
+
+def scenario_with(shape: str, seconds: float, cost_s: Mapping[str, float], parts: tuple[float, ...]) -> Scenario:
+    """cost_s: of a row, by operator. parts: of the words, by instance of count."""
     load = closed(shape, seconds)
     topology = wordcount.topology(PARALLELISM)
     work = {o.name: Work(cost_s[o.name], load=load if o.source else None) for o in topology.operators}

@@ -34,7 +34,7 @@ def test_the_example_is_a_value_of_the_option(option: Option) -> None:
 def test_it_is_explained(option: Option) -> None:
     assert option.meaning and not option.meaning.endswith(".")
     assert expected(option) and in_toml(option, option.default)
-    assert re.fullmatch(r"([a-z]+\.)?[a-z]+(-[a-z]+)*", option.name)
+    assert re.fullmatch(r"([a-z]+\.)?[a-z]+(-[a-z][a-z0-9]*)*", option.name)
 
 
 def test_flags_and_keys_are_unique() -> None:

@@ -131,11 +131,17 @@ def test_options_of_operators_quotas_and_triggers(started: dict[str, Any], monke
     watched: list[tuple[Any, ...]] = []
     monkeypatch.setattr(service, "priorities_of", lambda _: SimpleNamespace(watch=lambda *given: watched.append(given)))
     started["session"] = {"spark.barograph.query.excluded": "count", "spark.barograph.query.quotaExecutors": "2"}
-    more = {"query.cpu": "split=40", "query.quota-cpu": 150, "query.workers": 3, "query.isolate-nodes": 1}
+    more = {
+        "query.cpu": "split=40",
+        "query.quota-cpu": 150,
+        "query.workers": 3,
+        "query.isolate-nodes": 1,
+        "query.target-p99": 200,
+    }
     barograph.start(build, limits={"split": (1, 8)}, options=more)
     assert started["options"] == QueryOptions(
         instances="split=1..8", excluded="count", cpu="split=40", quota_cpu_pct=150.0, quota_executors=2, workers=3,
-        isolate_nodes=1,
+        isolate_nodes=1, target_p99_ms=200.0,
     )  # fmt: skip
     assert watched == []
     barograph.start(build, options={"priority.rate": 2000})
@@ -150,6 +156,7 @@ def test_options_of_operators_quotas_and_triggers(started: dict[str, Any], monke
         ({"limits": {"split": 8}}, r"limits\['split'\] must be \(least, most\)"),
         ({"limits": {"split": (8, 1)}}, "is not OPERATOR=LEAST..MOST"),
         ({"options": {"query.quota-cpu": 0}}, r"options\['query.quota-cpu'\] must be a number in per cent above 0"),
+        ({"options": {"query.target-p99": -5}}, r"options\['query.target-p99'\] must be a number of ms above 0"),
         ({"options": {"guards.frozen-in": "weekends"}, "policy": "adaptive"}, "'weekends' is no period of the week"),
         ({"options": {"priority.rate": "fast"}}, r"options\['priority.rate'\] must be a number of rows/s above 0"),
     ],

@@ -33,6 +33,7 @@ MORE = Reason("t/k", ReasonCode.MORE_INSTANCES, "more", {"rows_s": 300.0, "each_
 ENOUGH = Reason("t/s", ReasonCode.INSTANCES_SUFFICE, "enough")
 LITTLE = Reason("t", ReasonCode.MOVED_LITTLE, "few moves", {"moves": 1.0})
 ONE_CUT = Reason("migration", ReasonCode.ONE_CUT, "one cut", {"cuts": 1.0})
+MISSED = Reason("t", ReasonCode.TARGET_MISSED, "it cannot be held", {"forecast_p99_ms": 80.0})
 COOLDOWN = Reason("t", ReasonCode.COOLDOWN, "held back", {"since_s": 4.0, "cooldown_s": 20.0})
 RELEASED = Reason("n3", ReasonCode.NODE_RELEASED, "idle", {"grace_s": 60.0})
 STALE = Refusal("the plan", RefusalCode.STALE, "the cluster has changed")
@@ -102,6 +103,7 @@ LEVELS: dict[str, tuple[Sequence[tuple[Plan, Outcome | None]], list[str]]] = {
         [(CHANGE, Outcome(refused=(STALE,)))] * 2 + [(CHANGE, Outcome())],
         ["INFO", "DEBUG", "INFO"],
     ),
+    "what is said of a target": ([(Plan(reasons=(MISSED,)), Outcome()), (Plan(), Outcome())], ["INFO", "DEBUG"]),
     "the same advice": ([(CHANGE, None)] * 2, ["INFO", "DEBUG"]),
 }
 

@@ -14,7 +14,7 @@ BASES = [ROOT, ROOT / "src" / "barograph", ROOT / "docs"]
 FILE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|scala|toml|md|json|yml))`")
 COMMAND = re.compile(r"(?<![\w/.])barograph (\w+)")
 SPECS = re.compile(r"\b(adaptive|traffic|mapping|migration|priority|autoscale|baselines|evaluations)\.md")
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 
 each = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 

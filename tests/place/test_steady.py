@@ -17,6 +17,7 @@ from barograph.model import (
 )
 from barograph.place import PlaceDecision
 from barograph.place.adaptive.thrifty import Thrifty
+from barograph.place.adaptive.worth import Stretch, Worth
 from barograph.place.steady import Fit, Steady, fit
 from tests.cycles import nodes, workers_on
 from tests.place.worked import ALL
@@ -98,3 +99,25 @@ def test_the_backlog_of_a_change_is_no_reason_for_the_next_change() -> None:
         assert (found.placement != now.placement) is moved
     without_a_seat = replace(now, at_s=10.0, workers=now.workers[1:])
     assert Steady()(history, without_a_seat, demand(30, 40), ALL).placement != now.placement
+
+
+def with_target(now: Snapshot, target_ms: float | None) -> Snapshot:
+    return replace(now, topologies=(replace(FOUR, target_p99_ms=target_ms),))
+
+
+def test_a_crowded_node_is_left_as_it_is_where_a_pause_would_miss_the_target() -> None:
+    """The headroom does not fit: 4 x 30 %. What is needed fits: 4 x 22 %."""
+    now = world("n1", "n1", "n1", "n1")
+    crowded = Demand((OperatorDemand("t", "s", 4, (30.0,) * 4, (22.0,) * 4, reserved_pct=(30.0,) * 4),))
+    assert Steady()((), with_target(now, 50.0), crowded, ALL).placement == now.placement
+    for target_ms in (None, 1000.0):
+        assert Steady()((), with_target(now, target_ms), crowded, ALL).placement != now.placement
+    overloaded = Demand((OperatorDemand("t", "s", 4, (30.0,) * 4, (28.0,) * 4, reserved_pct=(30.0,) * 4),))
+    assert Steady()((), with_target(now, 50.0), overloaded, ALL).placement != now.placement
+
+
+def test_nodes_are_freed_rarely_where_a_pause_would_miss_the_target() -> None:
+    worth = Worth(pause_s=0.7, delayed_part=0.007, hop_s=0.001, known_s=30.0)
+    assert worth.may_choose(Stretch(100.0, first=False)) and worth.may_choose(Stretch(30.0, first=True))
+    assert not worth.may_choose(Stretch(999.0, first=True), rarely=True)
+    assert worth.may_choose(Stretch(1000.0, first=False), rarely=True)

@@ -2,7 +2,9 @@
 
 import json
 import os
+import time
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,11 @@ def test_a_clock_that_is_set_changes_no_wait(tmp_path: Path, jump_s: float) -> N
     found.turn()
     assert water.paused == set(), "it is resumed after 10 s, by whatever clock"
     assert found.levels() == {"a": 2, "b": 3}
+
+
+def test_waits_go_by_the_clock_that_is_never_set() -> None:
+    clocks = {name: p.default for name, p in signature(PriorityManager).parameters.items() if name in ("clock", "wall")}
+    assert clocks == {"clock": time.monotonic, "wall": time.time}
 
 
 def test_what_is_stored_is_wall_time_and_holds_after_a_restart(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ QUERIES = (
         meaning="the most executors on which a query may have instances",
     ),
     Option(
+        name="query.target-p99", kind=Kind.NUMBER, scope=Scope.QUERY, commands=(RUN,), above=0, unit="ms",
+        metavar="MS", unset="no target", example="200",
+        meaning="what the 99th percentile of a query's complete times should stay below; `adaptive` then holds the "
+        "least CPU that its forecast needs for it",
+    ),
+    Option(
         name="priority.rate", kind=Kind.NUMBER, scope=Scope.QUERY, above=0, unit="rows/s", unset="no such trigger",
         example="2000", meaning="arrivals above which the trigger of a query is turned on",
     ),

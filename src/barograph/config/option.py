@@ -79,5 +79,5 @@ class Option:
     def field(self) -> str:
         """The name of the field that holds it: ``guards.cooldown`` is ``cooldown_s``."""
         plain = self.name.rpartition(".")[2].replace("-", "_")
-        suffix = {"per cent": "_pct", "MB": "_mb"}.get(self.unit, "")
+        suffix = {"per cent": "_pct", "MB": "_mb", "ms": "_ms"}.get(self.unit, "")
         return plain + ("_s" if self.kind is Kind.DURATION else suffix)

@@ -25,7 +25,7 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
     allotment = policy.allotter(history, now, demand)
     places = policy.placer(history, now, demand, allotment)
     unplaced = tuple(Reason(r.what, ReasonCode.NOT_PLACED, r.reason) for r in places.unplaced)
-    reasons = (*bound_reasons(demand), *allotment.reasons, *places.reasons, *unplaced)
+    reasons = (*bound_reasons(demand), *_news(history, demand), *allotment.reasons, *places.reasons, *unplaced)
     plan = policy.migrator(history, now, demand, places.placement, reasons)
     plan = replace(
         plan,
@@ -34,6 +34,12 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
         heeds_triggers=policy.heeds_triggers,
     )
     return Cycle(now, forecast, demand, allotment, plan)
+
+
+def _news(history: Sequence[Cycle], demand: Demand) -> tuple[Reason, ...]:
+    """What the scaler says about topologies and instances, if it did not say the same in the cycle before."""
+    said = {(r.about, r.code) for r in history[-1].demand.reasons} if history else set()
+    return tuple(r for r in demand.reasons if (r.about, r.code) not in said)
 
 
 def decide_between(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:

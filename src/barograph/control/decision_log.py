@@ -27,8 +27,18 @@ EPOCHS = frozenset(code for code in ReasonCode if code.value.startswith("epoch-"
 NODES = frozenset(
     {ReasonCode.NODE_FETCHED, ReasonCode.SPARE_NODE_FETCHED, ReasonCode.RELEASE_DISABLED, ReasonCode.NODE_RELEASED}
 )
+# Said once, whether or not anything changes.
+SAID = frozenset(
+    {
+        ReasonCode.TARGET_HELD,
+        ReasonCode.TARGET_MISSED,
+        ReasonCode.TARGET_BLIND,
+        ReasonCode.HOT_INSTANCE,
+        ReasonCode.ONE_KEY_TOO_MUCH,
+    }
+)
 # Whatever else a cycle does, these matter.
-ALWAYS = EPOCHS | NODES
+ALWAYS = EPOCHS | NODES | SAID
 ALWAYS |= {ReasonCode.ROLLED_BACK, ReasonCode.NOT_JUDGED, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}
 _MOST_NAMED = 3  # moves that a line names; it counts the others
 
@@ -160,7 +170,8 @@ class NotableDecisions:
         self.recall([cycle])
         # Until it is applied, the same decision is made in each cycle, with other numbers.
         kinds = tuple((r.what, r.code) for r in line.refused)
-        content = (line.moves, line.rescales, line.cuts, line.released, line.fetched, line.held_back, kinds)
+        said = tuple((r.about, r.code) for r in line.reasons if r.code in SAID)
+        content = (line.moves, line.rescales, line.cuts, line.released, line.fetched, line.held_back, kinds, said)
         applied = line.changes and line.outcome == "applied"
         notable = applied or (any(content) and content != self._last)
         self._last = content

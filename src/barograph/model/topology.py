@@ -121,6 +121,7 @@ class Topology:
     level: priority, 1 is highest. desired_nodes, minimum_nodes: what SPS and DPS share out.
     isolate_nodes: machines of its own under the isolation scheduler, 0 for none.
     quota_cpu_pct, quota_workers: the most CPU that all its instances together may have, and the most workers.
+    target_p99_ms: what the 99th percentile of its complete times should stay below.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Topology:
     max_heap_mb: float | None = None
     quota_cpu_pct: float | None = None
     quota_workers: int | None = None
+    target_p99_ms: float | None = None
 
     def __post_init__(self) -> None:
         require_topology_name("topology.name", self.name)
@@ -162,6 +164,8 @@ class Topology:
             require_positive(f"{here}: quota_cpu_pct", self.quota_cpu_pct)
         if self.quota_workers is not None:
             require_whole(f"{here}: quota_workers", self.quota_workers, 1)
+        if self.target_p99_ms is not None:
+            require_positive(f"{here}: target_p99_ms", self.target_p99_ms)
         for operator in self.operators:
             for other in operator.scales_with:
                 together = other in names and operator.name in self._by_name[other].scales_with

@@ -20,6 +20,9 @@ from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.adaptive.worth import unchanged
 from barograph.place.support.cluster_arrays import HAIR
 
+PAUSE_S = 0.5  # of one boundary
+NEARLY_FULL = 0.95
+
 
 @dataclass(frozen=True)
 class Steady:
@@ -34,7 +37,7 @@ class Steady:
         roomy = with_reserve(demand)
         if roomy is demand:
             return place(history, now, demand, allotment)
-        present = fit(now, demand, allotment)
+        present = fit(now, without_headroom(now, demand), allotment)
         if present is Fit.HOLDS:
             if fit(now, roomy, allotment) is Fit.HOLDS:
                 return place(history, now, roomy, allotment)
@@ -48,6 +51,8 @@ class Steady:
 
     def _settling(self, history: Sequence[Cycle], now: Snapshot, demand: Demand) -> bool:
         """Whether every topology was changed less than settle_s ago, and none is rescaled, which forces moves."""
+        if any((t.target_p99_ms or 0.0) >= 1e3 * PAUSE_S for t in now.topologies):
+            return False  # a second pause misses no target, and a crowded node might
         counts = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
         if any(counts[o.topology, o.operator] != o.parallelism for o in demand.operators):
             return False
@@ -61,6 +66,21 @@ def with_reserve(demand: Demand) -> Demand:
         return demand
     operators = tuple(replace(o, shares_pct=o.reserved_pct) if o.reserved_pct else o for o in demand.operators)
     return replace(demand, operators=operators)
+
+
+def without_headroom(now: Snapshot, demand: Demand) -> Demand:
+    """The demand with next to no headroom for topologies whose p99 should be below the length of a pause: a crowded
+    node makes their rows wait a little, and a move surely misses that. The same demand if there is none."""
+    tight = {t.name for t in now.topologies if t.target_p99_ms is not None and t.target_p99_ms < 1e3 * PAUSE_S}
+    if not tight:
+        return demand
+    least = (
+        replace(o, shares_pct=tuple(min(s, h / NEARLY_FULL) for s, h in zip(o.shares_pct, o.held_pct, strict=True)))
+        if o.topology in tight and o.held_pct
+        else o
+        for o in demand.operators
+    )
+    return replace(demand, operators=tuple(least))
 
 
 class Fit(Enum):

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Refusal, Snapshot
+from barograph.model import Allotment, Cycle, Demand, Reason, ReasonCode, Refusal, Snapshot, Topology
 from barograph.model.checks import require_number
 from barograph.place import PlaceDecision
 from barograph.place.adaptive.fill import fill
@@ -101,7 +101,8 @@ class Thrifty:
         stretches = [unchanged(history, now, arrays.topology.name) for arrays in draft.topologies]
         before = [where.copy() for where in draft.where]
         used = int((draft.population > 0).sum())
-        free = [c for c, stretch in enumerate(stretches) if forced or worth.may_choose(stretch)]
+        hurt = [_pause_misses(arrays.topology, self.pause_s) for arrays in draft.topologies]
+        free = [c for c, stretch in enumerate(stretches) if forced or worth.may_choose(stretch, rarely=hurt[c])]
         left = self.budget
         if self.pack and free:
             left -= empty_nodes(draft, free, left)
@@ -153,3 +154,8 @@ class Thrifty:
         reasons.append(Reason("cluster", code, why, numbers))
         parts = [(arrays.instances, draft.where[c]) for c, arrays in enumerate(draft.topologies)]
         return PlaceDecision(to_placement(cluster, parts), tuple(unplaced), tuple(reasons))
+
+
+def _pause_misses(topology: Topology, pause_s: float) -> bool:
+    """Whether one pause is longer than the p99 that the topology should have."""
+    return topology.target_p99_ms is not None and topology.target_p99_ms < 1e3 * pause_s

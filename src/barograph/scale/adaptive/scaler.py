@@ -9,7 +9,7 @@ mostly wait, so that more CPU would not help; a stateful operator gets them only
 once. An operator gets fewer only after a long time of low load, and never if state would have to be repartitioned.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,24 +25,30 @@ from barograph.model import (
     Reason,
     ReasonCode,
     Snapshot,
+    Topology,
     beside_part,
 )
 from barograph.scale.adaptive.fit import fit_to_nodes
 from barograph.scale.adaptive.growth import AHEAD_S, growth_within
+from barograph.scale.adaptive.hot_keys import hot_reason
 from barograph.scale.adaptive.instances import Growth, Need
 from barograph.scale.adaptive.needs import Needs
+from barograph.scale.adaptive.target import NO_AIM, Aim, aim_for, in_a_hurry, pauses_miss, target_reason, with_rise
 from barograph.scale.protocol import ceil, demanded_before, instance_limit_pct
 from barograph.scale.smooth import allotted, hold
 
 BESIDE_CYCLES = 15
+LONG_ROOM_S = 150.0  # instead of room_s, where one pause already misses the target for the p99
 
 
 @dataclass(frozen=True, eq=False)
 class _Sized:
-    """An operator's demand, and the CPU that each of its instances needs without headroom."""
+    """An operator's demand, and the CPU that each of its instances needs without headroom. plain_pct: the sum of its
+    shares as it would be without a target for the p99."""
 
     demand: OperatorDemand
     needed_pct: NDArray[np.float64]
+    plain_pct: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,26 +93,73 @@ class Adaptive:
             margin=self.margin,
             utilisation=self.utilisation,
             low=self.low,
+            hurried=[t.name for t in now.topologies if in_a_hurry(now, t)],
         )
+        aims = {t.name: self._aim(history, now, t, needs) for t in now.topologies if t.target_p99_ms is not None}
         growth = Growth.of(history, now, self.patience_s, self.low_s, self.rest_s)
         found: dict[tuple[str, str], _Sized] = {}
         for topology in sorted(now.topologies, key=lambda t: t.level):  # higher levels get the free seats first
+            aim = aims.get(topology.name, NO_AIM)
             for operator in topology.order:
                 need = needs.of(topology, operator)
-                sized = self._sized(history, now, topology.name, operator, need, growth)
+                if operator.name in aim.full:
+                    need = replace(need, utilisation=min(need.utilisation, aim.full[operator.name]))
+                used = aim.utilisation.get(operator.name)
+                sized = self._sized(history, now, topology.name, operator, need, growth, used)
                 needs.passes_on(topology, operator, need, sized.demand.parallelism)
                 found[topology.name, operator.name] = sized
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
         beside = _beside(history, now)
-        return Demand(tuple(self._reserving(history, now, o, beside) for o in _fitted(order, now)))
+        fitting = _fitted(order, now)
+        reasons = (*self._target_reasons(history, now, aims, order, fitting), *self._hot_reasons(now, needs, fitting))
+        return Demand(tuple(self._reserving(history, now, o, beside) for o in fitting), reasons=reasons)
+
+    def _hot_reasons(self, now: Snapshot, needs: Needs, fitting: Sequence[OperatorDemand]) -> Iterator[Reason]:
+        limit_pct = instance_limit_pct(now)
+        for o in fitting:
+            if (o.topology, o.operator) in needs.hot:
+                reason = hot_reason(o, *needs.hot[o.topology, o.operator], limit_pct, self.utilisation)
+                if reason is not None:
+                    yield reason
+
+    def _aim(self, history: Sequence[Cycle], now: Snapshot, topology: Topology, needs: Needs) -> Aim:
+        found: dict[str, Need] = {}
+        for operator in topology.order:
+            found[operator.name] = needs.of(topology, operator)
+            needs.passes_on(topology, operator, found[operator.name], operator.parallelism)
+        found = with_rise(needs.frame, topology, found)
+        return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found)
+
+    def _target_reasons(
+        self,
+        history: Sequence[Cycle],
+        now: Snapshot,
+        aims: Mapping[str, Aim],
+        order: Sequence[_Sized],
+        fitting: Sequence[OperatorDemand],
+    ) -> tuple[Reason, ...]:
+        found = []
+        for name, aim in aims.items():
+            plain_pct = sum(sized.plain_pct for sized in order if sized.demand.topology == name)
+            mine = [o for o in fitting if o.topology == name]
+            found.append(target_reason(history, now, now.topology(name), aim, mine, plain_pct))
+        return tuple(reason for reason in found if reason is not None)
 
     def _sized(
-        self, history: Sequence[Cycle], now: Snapshot, topology: str, operator: Operator, need: Need, growth: Growth
+        self,
+        history: Sequence[Cycle],
+        now: Snapshot,
+        topology: str,
+        operator: Operator,
+        need: Need,
+        growth: Growth,
+        used: float | None,
     ) -> _Sized:
+        """used: which part of a share should be used, by the target of the topology's p99; None: by no target."""
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
             unknown = self._unknown(now, topology, operator, before, need)
-            return _Sized(unknown, np.zeros(unknown.parallelism))
+            return _Sized(unknown, np.zeros(unknown.parallelism), float(sum(unknown.shares_pct)))
         degree, wanted, code, why = growth.decide(topology, operator, need)
         r_pct, sure_pct = (np.minimum(_over(degree, values), need.limit_pct) for values in (need.r_pct, need.sure_pct))
         coarse = self._theta_pct(now)
@@ -119,6 +172,9 @@ class Adaptive:
             _share_pct(h, sure, self._theta_of(h, coarse), self.utilisation, need.limit_pct)
             for h, sure in zip(held, sure_pct.tolist(), strict=True)
         )
+        plain_pct = float(sum(shares))
+        if used is not None:  # the error of the forecast is part of the forecast p99
+            shares = tuple(_share_pct(h, h, self._theta_of(h, coarse), used, need.limit_pct) for h in held)
         numbers = {
             "arriving_rows": need.arriving,
             "backlog_rows": need.backlog,
@@ -130,7 +186,8 @@ class Adaptive:
             "limit_pct": need.limit_pct,
         }
         reason = Reason(f"{topology}/{operator.name}", code, why, numbers)
-        return _Sized(OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason), r_pct)
+        demand = OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason, key_part=need.key_part)
+        return _Sized(demand, r_pct, plain_pct)
 
     def _theta_pct(self, now: Snapshot) -> float:
         if self.theta_pct is not None:
@@ -148,9 +205,10 @@ class Adaptive:
         if not o.held_pct:
             return o  # an assumed share, for which nothing is reserved
         room = np.array(o.shares_pct) * min(self.growth, growth_within(history, now, o.topology, o.operator, AHEAD_S))
+        room_s = LONG_ROOM_S if pauses_miss(now.topology(o.topology)) else self.room_s
         for cycle in reversed(history):
             before = cycle.demand.of(o.topology, o.operator)
-            if now.at_s - cycle.snapshot.at_s > self.room_s or before is None or not before.held_pct:
+            if now.at_s - cycle.snapshot.at_s > room_s or before is None or not before.held_pct:
                 break
             if before.parallelism == o.parallelism:
                 room = np.maximum(room, before.shares_pct)

@@ -151,6 +151,7 @@ def _workload(t: TableFields, duration_s: float) -> SimulatedTopology:
         desired_nodes=t.take("desired_nodes", int, None),
         minimum_nodes=t.take("minimum_nodes", int, None),
         isolate_nodes=t.take("isolate_nodes", int, 0),
+        target_p99_ms=t.number("target_p99_ms", None),
     )
     t.done()
     for operator in operators:

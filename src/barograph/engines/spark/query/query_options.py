@@ -11,8 +11,8 @@ from barograph.model.checks import require, require_positive, require_whole
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
     """level: priority, 1 is highest. instances, excluded, cpu, memory: of operators, as they are written
-    (``operator_options``). quota_cpu_pct, quota_executors: the most that the query may have. The others as in
-    ``Topology``; None leaves them to the policy."""
+    (``operator_options``). quota_cpu_pct, quota_executors: the most that the query may have. The others, as
+    target_p99_ms, as in ``Topology``; None leaves them to the policy."""
 
     level: int = default("query.level")
     desired_nodes: int | None = default("query.desired-nodes")
@@ -25,6 +25,7 @@ class QueryOptions:
     memory: str | None = default("query.memory")
     quota_cpu_pct: float | None = default("query.quota-cpu")
     quota_executors: int | None = default("query.quota-executors")
+    target_p99_ms: float | None = default("query.target-p99")
 
     def __post_init__(self) -> None:
         require_whole("level", self.level, 1)
@@ -34,6 +35,8 @@ class QueryOptions:
         require_whole("isolate_nodes", self.isolate_nodes)
         if self.quota_cpu_pct is not None:
             require_positive("quota_cpu_pct", self.quota_cpu_pct)
+        if self.target_p99_ms is not None:
+            require_positive("target_p99_ms", self.target_p99_ms)
         if self.desired_nodes is not None and self.minimum_nodes is not None:
             require(
                 self.minimum_nodes <= self.desired_nodes,
@@ -60,4 +63,5 @@ class QueryOptions:
             isolate_nodes=self.isolate_nodes,
             quota_cpu_pct=self.quota_cpu_pct,
             quota_workers=self.quota_executors,
+            target_p99_ms=self.target_p99_ms,
         )

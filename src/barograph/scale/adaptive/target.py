@@ -1,0 +1,211 @@
+"""A target for the p99 of a topology: the least CPU with which its forecast stays below, and what that costs. Pure.
+
+Forecast load, with the usual error of the forecast, gives the load of each instance at a share; ``queueing.py`` gives
+the p99 along the slowest path, ``learned.py`` the floor and the factor that were measured. All operators begin with as
+little headroom as is safe; then the operator of the slowest path on which more CPU shortens the p99 most gets more,
+step by step, until the forecast is below the target, or more CPU would bring next to nothing.
+
+A boundary pauses the output for about half a second. No share changes that: under a shorter target, changes that
+nothing forces are rarer (``place/adaptive/thrifty.py``), and epochs that end too often are named as the reason why the
+target cannot be held.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model import Cycle, Frame, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
+from barograph.scale.adaptive.instances import Need
+from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms
+from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
+
+BOUNDARY_S = 0.5  # for which a boundary pauses the output
+HIGHEST, LOWEST = 0.95, 0.1  # of the part of a share that is used
+STEP = 0.93  # by which that part falls in one step
+LITTLE = 0.005  # of the p99: a step that saves less is not worth its CPU
+MORE_INSTANCES = 0.8  # of the load at which all of a limit is used: what an instance should use at most
+OFTEN = 3  # boundaries that are seen before their number per second is known
+RISE_CYCLES = 2  # in which the load rises before a share follows: one until it is seen, one until that is in force
+LOOK_CYCLES = 20  # in which the fastest rise of the load is looked for
+MOST_RISE = 2.0
+BLIND_CYCLES = 5  # with rows and without any latency, after which it is said that there is none
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """Of one topology: which part of its share an instance of each operator should use.
+
+    utilisation: by operator; empty where nothing is known yet. full: operators whose share cannot rise and should:
+    only more instances help; with the part of its limit that an instance should use.
+    """
+
+    target_s: float
+    learned: Learned | None = None
+    needs: Mapping[str, Need] = field(default_factory=dict)
+    utilisation: Mapping[str, float] = field(default_factory=dict)
+    full: Mapping[str, float] = field(default_factory=dict)
+
+
+NO_AIM = Aim(float("inf"))
+
+
+def aim_for(
+    history: Sequence[Cycle], now: Snapshot, topology: Topology, target_s: float, needs: Mapping[str, Need]
+) -> Aim:
+    learned = learn(history, now, topology)
+    known = {name: need for name, need in needs.items() if need.kappa_s is not None}
+    if learned is None or len(known) < len(topology.operators):
+        return Aim(target_s, needs=needs)
+    used = dict.fromkeys(known, HIGHEST)
+    legs = {name: _leg(need, _shares(need, HIGHEST)) for name, need in known.items()}
+    while True:
+        model_s, path = path_p99_s(topology, legs)
+        p99_s = learned.p99_s(model_s)
+        if p99_s <= target_s:
+            break
+        steps = [(name, _step(known[name], used[name], legs[name], len(path))) for name in path]
+        worth = [(gain, name, better) for name, (gain, saved_s, better) in steps if _pays(saved_s, learned, p99_s)]
+        if not worth:
+            break
+        _, name, better = max(worth, key=lambda w: w[0])
+        used[name], legs[name] = used[name] * STEP, better
+    full: dict[str, float] = {}
+    if p99_s > target_s:
+        full = {name: need_part for name, need in known.items() if (need_part := _part_when_full(need, used[name]))}
+        full = {name: part for name, part in full.items() if _more_help(topology, known, legs, name, learned, p99_s)}
+    return Aim(target_s, learned, needs, used, full)
+
+
+def with_rise(frame: Frame, topology: Topology, needs: Mapping[str, Need]) -> dict[str, Need]:
+    """The needs, with a load that may rise as fast as it ever changed in the last cycles, whatever is forecast: the
+    error of a forecast is small while a load falls steadily, and large as soon as it turns."""
+    sources = [i for i, key in enumerate(frame.keys) if key[0] == topology.name and frame.sources[i]]
+    rows = frame.paced("arrived")[-LOOK_CYCLES:, sources].sum(axis=1)
+    steps = np.abs(np.diff(rows))
+    step = float(np.quantile(steps, 0.9)) if len(steps) else 0.0
+    expected = sum(float(needs[frame.keys[i][1]].sure_rows.sum()) for i in sources)
+    times = (float(rows[-1]) + RISE_CYCLES * step) / expected if expected > 0 else 1.0
+    times = min(MOST_RISE, max(1.0, times))
+    return {name: replace(need, sure_rows=need.sure_rows * times) for name, need in needs.items()}
+
+
+def pauses_miss(topology: Topology) -> bool:
+    """Whether the pause of one boundary is longer than the target for its p99."""
+    return topology.target_p99_ms is not None and topology.target_p99_ms < 1e3 * BOUNDARY_S
+
+
+def target_reason(
+    history: Sequence[Cycle],
+    now: Snapshot,
+    topology: Topology,
+    aim: Aim,
+    sized: Sequence[OperatorDemand],
+    plain_pct: float,
+) -> Reason | None:
+    """What became of the target; None while that is not known. plain_pct: all shares as they would be without it."""
+    target_ms = 1e3 * aim.target_s
+    about, numbers = topology.name, {"target_p99_ms": target_ms}
+    if aim.learned is None:
+        if not _blind(history, now, about):
+            return None
+        why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
+        return Reason(about, ReasonCode.TARGET_BLIND, f"{why}; name the column that has one (latency.column)", numbers)
+    shares = {o.operator: np.array(o.shares_pct) for o in sized}
+    shares_pct = float(sum(float(s.sum()) for s in shares.values()))
+    quota = topology.quota_cpu_pct
+    cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
+    legs = {name: _leg(_over(need, len(shares[name])), cut * shares[name]) for name, need in aim.needs.items()}
+    model_s, path = path_p99_s(topology, legs)
+    p99_s = aim.learned.p99_s(model_s)
+    ended, seconds = boundaries(history, now, about)
+    paused = ended * BOUNDARY_S / max(seconds, 1.0)
+    numbers |= {
+        "forecast_p99_ms": 1e3 * p99_s,
+        "floor_ms": 1e3 * (aim.learned.floor_s + aim.learned.margin_s),
+        "queues_ms": 1e3 * aim.learned.factor * model_s,
+        "share_pct": cut * shares_pct,
+        "bought_pct": cut * shares_pct - plain_pct,
+        "paused_part": paused,
+    }
+    held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cut * shares_pct:.0f} % of a core in all"
+    held += f", {abs(cut * shares_pct - plain_pct):.0f} % {'more' if cut * shares_pct >= plain_pct else 'less'}"
+    held += " than without a target"
+    if p99_s > aim.target_s:
+        slowest = max(path, key=lambda name: legs[name].mean_s + legs[name].above_s)
+        why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and more CPU brings little; {slowest} takes longest"
+        return Reason(about, ReasonCode.TARGET_MISSED, why, numbers)
+    if aim.target_s < BOUNDARY_S and ended >= OFTEN and paused > PART:
+        why = f"a p99 of {target_ms:g} ms cannot be held: an epoch ends every {seconds / ended:.0f} s, which pauses "
+        why += f"the output for {BOUNDARY_S:g} s; longer epochs help (recovery, the query's trigger), CPU does not"
+        return Reason(about, ReasonCode.TARGET_MISSED, why, numbers)
+    return Reason(about, ReasonCode.TARGET_HELD, f"a p99 of {target_ms:g} ms is held: {held}", numbers)
+
+
+def in_a_hurry(now: Snapshot, topology: Topology) -> bool:
+    """Whether the p99 of a topology is above its target now: its backlog is then cleared at once."""
+    metrics = metrics_of(now, topology.name)
+    measured = None if metrics is None else p99_ms(metrics)
+    return topology.target_p99_ms is not None and measured is not None and measured > topology.target_p99_ms
+
+
+def _blind(history: Sequence[Cycle], now: Snapshot, topology: str) -> bool:
+    """Whether rows came out in the last cycles, and never with a latency."""
+    seen = [metrics_of(s, topology) for s in (*(c.snapshot for c in history), now)]
+    known = [m for m in seen if m is not None and m.completed_rows > 0]
+    return len(known) >= BLIND_CYCLES and all(p99_ms(m) is None for m in known)
+
+
+def _shares(need: Need, used: float) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.minimum(np.maximum(need.r_pct, 1.0) / used, need.limit_pct)
+    return found
+
+
+def _leg(need: Need, shares_pct: NDArray[np.float64]) -> Leg:
+    """The time at one operator, for the expected load with the forecast's error."""
+    service_s = np.maximum((need.kappa_s or 0.0) * 100.0 / np.maximum(shares_pct, 1e-3), need.service_s)
+    return leg(need.sure_rows * service_s / need.cycle_s, need.sure_rows, service_s, need.cycle_s)
+
+
+def _step(need: Need, used: float, present: Leg, hops: int) -> tuple[float, float, Leg]:
+    """One step more of CPU for an operator: what it saves for each per cent of a core, what it saves, its new leg."""
+    before, after = _shares(need, used), _shares(need, used * STEP)
+    cost_pct = float((after - before).sum())
+    if used * STEP < LOWEST or cost_pct <= 0.0:
+        return 0.0, 0.0, present
+    better = _leg(need, after)
+    # Squares of distances add up along a path, so each counts by about the root of their number.
+    saved_s = present.mean_s - better.mean_s + (present.above_s - better.above_s) / np.sqrt(hops)
+    return saved_s / cost_pct, float(saved_s), better
+
+
+def _pays(saved_s: float, learned: Learned, p99_s: float) -> bool:
+    return learned.factor * saved_s > LITTLE * p99_s
+
+
+def _part_when_full(need: Need, used: float) -> float:
+    """Where a share is at the most that one instance can use: which part an instance should use; else 0."""
+    hottest = float(need.r_pct.max())
+    return MORE_INSTANCES * hottest / need.limit_pct if hottest / used >= need.limit_pct else 0.0
+
+
+def _more_help(
+    topology: Topology, needs: Mapping[str, Need], legs: Mapping[str, Leg], name: str, learned: Learned, p99_s: float
+) -> bool:
+    """Whether one instance more of an operator would shorten the p99 by a tenth."""
+    need = needs[name]
+    wider = _over(need, len(need.rows) + 1)
+    better = {**legs, name: _leg(wider, np.full(len(wider.rows), need.limit_pct))}
+    return learned.p99_s(path_p99_s(topology, better)[0]) < 0.9 * p99_s
+
+
+def _over(need: Need, count: int) -> Need:
+    """The same work, evenly over another number of instances."""
+    if count == len(need.rows):
+        return need
+
+    def even(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.full(count, float(rows.sum()) / count)
+
+    return replace(need, rows=even(need.rows), sure_rows=even(need.sure_rows), lasting_rows=even(need.lasting_rows))

@@ -1,0 +1,113 @@
+"""A target for the p99: the least CPU that holds it, what it costs, and when it cannot be held."""
+
+from dataclasses import replace
+
+import pytest
+from tests.cycles import chain, nodes, remembered, seen, work
+
+from barograph.forecast import BestOf
+from barograph.model import Cycle, Demand, Latency, Node, Operator, Reason, ReasonCode, Snapshot, TopologyMetrics
+from barograph.scale import Adaptive
+from barograph.scale.adaptive import scaler as scaler_module
+
+STRICT = Adaptive(lend=False, theta_pct=1.0)
+
+
+def cycles(
+    target_ms: float | None,
+    p99_ms: float | None = 20.0,
+    *,
+    cluster: tuple[Node, ...] | None = None,
+    quota: float | None = None,
+    epoch_cycles: int = 1000,
+    rows: float = 1000.0,
+) -> list[Snapshot]:
+    topology = chain(Operator("s", 1, source=True), Operator("a", 2))
+    topology = replace(topology, target_p99_ms=target_ms, quota_cpu_pct=quota)
+    found = []
+    for k in range(20):
+        numbers = {"s": work(rows, ms=0.2), "a": work(rows, ms=1.0)}
+        latency = None if p99_ms is None else Latency(p99_ms / 3, p99_ms / 4, p99_ms, p99_ms, p99_ms)
+        metrics = TopologyMetrics("t", epoch=k // epoch_cycles, completed_rows=1000.0, latency_due=latency)
+        now = seen(topology, numbers, cluster=cluster, cycle_s=2.0, at_s=2.0 * k)
+        found.append(replace(now, topology_metrics=(metrics,)))
+    return found
+
+
+def decided(snapshots: list[Snapshot], scaler: Adaptive = STRICT) -> tuple[Demand, list[Reason]]:
+    """The last demand, and all reasons of the run."""
+    history: list[Cycle] = []
+    said: list[Reason] = []
+    for now in snapshots:
+        demand = scaler(history, now, BestOf()(history, now, 1))
+        history.append(remembered(now, demand))
+        said += demand.reasons
+    return demand, said
+
+
+def shares(demand: Demand) -> float:
+    return sum(sum(o.shares_pct) for o in demand.operators)
+
+
+def test_a_shorter_target_buys_more_cpu_and_the_reason_says_how_much() -> None:
+    plain = shares(decided(cycles(None))[0])
+    bought = {}
+    for target in (25.0, 50.0, 1000.0):
+        demand, said = decided(cycles(target))
+        assert said[-1].code is ReasonCode.TARGET_HELD, said[-1]
+        numbers = said[-1].numbers
+        assert numbers["forecast_p99_ms"] <= target == numbers["target_p99_ms"]
+        assert numbers["share_pct"] == pytest.approx(shares(demand))
+        assert numbers["bought_pct"] == pytest.approx(shares(demand) - plain)
+        bought[target] = numbers["bought_pct"]
+    assert bought[25.0] > bought[50.0] > bought[1000.0]
+    assert bought[1000.0] < 0 < bought[25.0], "a long target needs less headroom than no target"
+
+
+def test_what_rows_take_without_any_queue_cannot_be_bought_away() -> None:
+    """Rows take 400 ms whatever the load: little CPU is spent on a target of 100 ms."""
+    demand, said = decided(cycles(100.0, 400.0))
+    assert said[-1].code is ReasonCode.TARGET_MISSED
+    assert "cannot be held" in said[-1].why and said[-1].numbers["forecast_p99_ms"] > 100.0
+    assert shares(demand) < 3 * shares(decided(cycles(None, 400.0))[0])
+
+
+def test_a_quota_may_stand_against_it() -> None:
+    assert decided(cycles(25.0))[1][-1].code is ReasonCode.TARGET_HELD
+    assert decided(cycles(25.0, quota=61.0))[1][-1].code is ReasonCode.TARGET_MISSED
+
+
+def test_a_small_cluster_may_stand_against_it() -> None:
+    assert decided(cycles(25.0, cluster=nodes(2, 35.0)))[1][-1].code is ReasonCode.TARGET_MISSED
+
+
+def test_a_share_at_its_limit_needs_more_instances() -> None:
+    """Two instances at 90 % of a core each: no share shortens their queues."""
+    demand, _ = decided(cycles(30.0, 60.0, rows=3600.0))
+    found = demand.of("t", "a")
+    assert found is not None and found.wanted > 2
+    without, _ = decided(cycles(1000.0, 60.0, rows=2400.0))
+    found = without.of("t", "a")
+    assert found is not None and found.wanted == 2
+
+
+def test_epochs_that_end_often_stand_against_a_target_below_their_pause() -> None:
+    _, said = decided(cycles(200.0, epoch_cycles=5))
+    assert said[-1].code is ReasonCode.TARGET_MISSED and "an epoch ends every" in said[-1].why
+    _, said = decided(cycles(1000.0, epoch_cycles=5))
+    assert said[-1].code is ReasonCode.TARGET_HELD
+
+
+def test_without_latency_the_target_is_not_followed_and_that_is_said() -> None:
+    plain, _ = decided(cycles(None, None))
+    demand, said = decided(cycles(50.0, None))
+    assert demand.operators == plain.operators
+    assert {r.code for r in said} == {ReasonCode.TARGET_BLIND}
+    assert "latency.column" in said[0].why
+
+
+def test_without_a_target_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("aim_for", "with_rise", "target_reason"):
+        monkeypatch.setattr(scaler_module, name, lambda *_: pytest.fail("no topology has a target"))
+    demand, said = decided(cycles(None))
+    assert not said and not demand.reasons
