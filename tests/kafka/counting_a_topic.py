@@ -54,9 +54,9 @@ class Topic:
         self.rows = 0
 
     def produce(self, count: int, partition: int | None = None) -> None:
-        to = "" if partition is None else f", {partition} as partition"
+        to = [] if partition is None else [f"{partition} as partition"]
         rows = self._spark.range(self.rows, self.rows + count)
-        rows = rows.selectExpr(f"cast(id % {KEYS} as string) as key", f"'x' as value{to}")
+        rows = rows.selectExpr(f"cast(id % {KEYS} as string) as key", "'x' as value", *to)
         rows.write.format("kafka").options(**options(self._broker)).option("topic", "lines").save()
         self.rows += count
 
