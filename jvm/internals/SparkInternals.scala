@@ -36,6 +36,8 @@ package org.apache.spark.shuffle.streaming.barograph {
 
   import io.netty.buffer.Unpooled
 
+  import org.apache.spark.barograph.shuffle.BufferTimes
+  import org.apache.spark.barograph.telemetry.Meter
   import org.apache.spark.network.shuffle.streaming.DataMessage
   import org.apache.spark.shuffle.streaming.StreamingShuffleWriter
 
@@ -52,6 +54,36 @@ package org.apache.spark.shuffle.streaming.barograph {
       val shard = writer.shards(receiver)
       shard.send()
       shard.send(new DataMessage(writerId, receiver, 0, Unpooled.EMPTY_BUFFER, 0L))
+    }
+
+    /**
+     * Each buffer that is sent carries the record times of its rows. The meter has the time of the row that is written
+     * now. To be called before the first row. The writer's own thread fills a buffer that it has
+     * taken, and it or a thread that flushes half-filled buffers sends it, under the lock of the receiver's buffers.
+     */
+    def sendTimes[K, V](writer: StreamingShuffleWriter[K, V], meter: Meter): Unit = {
+      class TimedShard(receiver: Int) extends writer.ShardState(receiver) {
+        private val times = new BufferTimes
+
+        // Called by the writer's thread for each row, and at the end.
+        override def takeBuffer(): writer.TimestampedBuffer = {
+          val taken = buffer.getAndSet(null)
+          times.row(meter.recordMs, fresh = taken == null)
+          taken
+        }
+
+        override def send(): Unit = synchronized {
+          val taken = buffer.getAndSet(null)
+          if (taken != null) send(taken)
+        }
+
+        override def send(filled: writer.TimestampedBuffer): Unit = synchronized {
+          filled.serializationStream.flush()
+          times.next().write(filled.buffer)
+          super.send(filled)
+        }
+      }
+      for (receiver <- writer.shards.indices) writer.shards(receiver) = new TimedShard(receiver)
     }
 
     /** How long a half-filled buffer may wait. Spark's writer reads it again after each wait. */

@@ -101,12 +101,12 @@ object Messages {
     to.long(meter.idleNs); to.long(meter.blockedNs)
     to.longs(meter.sent); to.longs(meter.due); to.longs(meter.read)
     to.long(meter.loadMs); to.long(meter.start); to.long(meter.position); to.long(meter.dueRows)
-    to.long(meter.throttledNs); to.long(meter.heldMs)
+    to.long(meter.throttledNs); to.long(meter.heldMs); to.longs(meter.record)
   }
 
   private def meterIn(from: MessageReader): MeterReport = MeterReport(
     from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.longs(), from.longs(),
-    from.longs(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long())
+    from.longs(), from.long(), from.long(), from.long(), from.long(), from.long(), from.long(), from.longs())
 
   private def written(kind: Byte)(content: MessageWriter => Unit): Array[Byte] = {
     val writer = new MessageWriter(kind)

@@ -27,7 +27,7 @@ class CuttableScan(
   extends RealTimeStreamScanExec(output, scan, stream, start, batchDurationMs) {
 
   override lazy val readerFactory: PartitionReaderFactory =
-    new CuttableFactory(stream.createReaderFactory(), of, batchDurationMs, ownMs)
+    new CuttableFactory(stream.createReaderFactory(), of, batchDurationMs, ownMs, RecordTime.columnOf(stream, output))
 
   // Spark copies plan nodes by the arguments of the case class, and this class has more.
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(Long.box(ownMs), of)
@@ -41,7 +41,7 @@ object CuttableScan {
   val RoomMs = 86400000L
 }
 
-class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, ownMs: Long)
+class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, ownMs: Long, recordTime: TimeColumn)
   extends PartitionReaderFactory {
   override def createReader(partition: InputPartition): PartitionReader[InternalRow] = {
     val reader = real.createReader(partition).asInstanceOf[SupportsRealTimeRead[InternalRow]]
@@ -50,7 +50,7 @@ class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, own
       partition match { case load: DueRows => life.meter.load = load; case _ => }
       reader match { case waiting: TimesItsWaits => waiting.meter = life.meter; case _ => }
     }
-    new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs)
+    new CuttableReader(reader, Cuts.of(of.runId), Gates.of(of.topology), of.epoch, scanMs, ownMs, recordTime)
   }
 }
 
@@ -59,7 +59,8 @@ class CuttableFactory(real: PartitionReaderFactory, of: Marks, scanMs: Long, own
  * cuts no other epoch. While its topology's gate is shut it reads nothing from the source.
  */
 class CuttableReader(
-    real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, gate: Gates.Gate, epoch: Long, scanMs: Long, ownMs: Long)
+    real: SupportsRealTimeRead[InternalRow], cut: Cuts.Line, gate: Gates.Gate, epoch: Long, scanMs: Long, ownMs: Long,
+    recordTime: TimeColumn)
   extends SupportsRealTimeRead[InternalRow] {
 
   // Short enough that a cut is not delayed, long enough that an idle source costs no CPU.
@@ -71,7 +72,11 @@ class CuttableReader(
   private val timed = life != null && !real.isInstanceOf[TimesItsWaits]
 
   override def next(): Boolean = real.next()
-  override def get(): InternalRow = real.get()
+  override def get(): InternalRow = {
+    val row = real.get()
+    if (life != null && recordTime.known) life.meter.recordMs = RecordTime.of(row, recordTime, life.meter.recordMs)
+    row
+  }
   override def getOffset: PartitionOffset = real.getOffset
   override def close(): Unit = real.close()
 
@@ -91,7 +96,10 @@ class CuttableReader(
         val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
         if (timed) life.meter.idleEnds()
         if (status.hasRecord) {
-          if (life != null) life.rowsRead.increment()
+          if (life != null) {
+            life.rowsRead.increment()
+            life.meter.recordMs = RecordTime.of(status)
+          }
           return status
         }
       }

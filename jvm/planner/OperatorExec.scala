@@ -70,23 +70,29 @@ class OperatorRDD(
   }
 }
 
-/** Counts and times the rows that leave a topology, each by its own times. */
+/**
+ * Counts and times the rows that leave a topology: each by its own times, if it has them, and by the record time of the
+ * row that caused it, which needs no column.
+ */
 final class SinkRows(rows: Iterator[InternalRow], life: Life, times: SinkTimes) extends Iterator[InternalRow] {
   private val due = if (times.due.known) new Histogram else null
   private val read = if (times.read.known) new Histogram else null
   life.meter.due = due
   life.meter.read = read
+  private val record = new Histogram
+  life.meter.record = record
 
   override def hasNext: Boolean = rows.hasNext
 
   override def next(): InternalRow = {
     val row = rows.next()
     val now = life.row()
-    if (due != null) record(due, row, times.due, now)
-    if (read != null) record(read, row, times.read, now)
+    if (due != null) add(due, row, times.due, now)
+    if (read != null) add(read, row, times.read, now)
+    if (life.meter.recordMs > 0L) record.record(now - life.meter.recordMs)
     row
   }
 
-  private def record(histogram: Histogram, row: InternalRow, column: TimeColumn, now: Long): Unit =
+  private def add(histogram: Histogram, row: InternalRow, column: TimeColumn, now: Long): Unit =
     if (!row.isNullAt(column.position)) histogram.record(now - row.getLong(column.position) / column.unitsPerMs)
 }

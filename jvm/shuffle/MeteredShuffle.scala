@@ -32,6 +32,8 @@ class MeteredReader[K, C](
         meter.executed.increment()
         val row = try rows.next() catch { case lost: SparkException => throw afterTheCause(lost) }
         if (grants != null) grants.took()
+        // For each row: an instance that reads a union has several readers.
+        meter.recordMs = queue.times.next()
         row
       }
     }
@@ -59,6 +61,9 @@ object MeteredReader {
  * none.
  */
 final class MeteredQueue(meter: Meter, grants: Grants, allowance: Allowance) extends ProvenQueue {
+  /** The record times of the rows of the message that was taken last. */
+  val times = new TimeRuns
+
   /** A message of no rows asks for credit. */
   override protected def accept(message: StreamingShuffleMessage): Unit = message match {
     case ask: DataMessage if ask.dataSize == 0 && grants != null =>
@@ -70,7 +75,9 @@ final class MeteredQueue(meter: Meter, grants: Grants, allowance: Allowance) ext
   override def poll(timeout: Long, unit: TimeUnit): StreamingShuffleMessage = {
     val message = takeOrWait(timeout, unit)
     message match {
-      case rows: DataMessage if grants != null => grants.readingFrom(rows.shuffleWriterId)
+      case rows: DataMessage =>
+        times.read(rows.data, rows.dataSize)
+        if (grants != null) grants.readingFrom(rows.shuffleWriterId)
       case end: TerminationControlMessage =>
         allowance.ends()
         if (grants != null) grants.finished(end.shuffleWriterId)

@@ -43,6 +43,7 @@ class MeteredShuffleManager extends StreamingShuffleManager {
     if (life == null) real
     else {
       life.meter.sent = new Counters(receivers)
+      StreamingInternals.sendTimes(real, life.meter)
       SparkInternals.replaceRoom(real, room => new MeteredRoom(room.availablePermits(), life.meter))
       new MeteredWriter[K, V](real, partitioner, credit, life.meter, life.allowance, context)
     }

@@ -69,7 +69,7 @@ object InstanceTotals {
     larger(had.sent, now.sent), if (now.due.nonEmpty) now.due else had.due,
     if (now.read.nonEmpty) now.read else had.read, now.loadMs, now.start,
     Math.max(had.position, now.position), Math.max(had.dueRows, now.dueRows),
-    Math.max(had.throttledNs, now.throttledNs), now.heldMs)
+    Math.max(had.throttledNs, now.throttledNs), now.heldMs, if (now.record.nonEmpty) now.record else had.record)
 
   private def larger(had: Array[Long], now: Array[Long]): Array[Long] = {
     val found = java.util.Arrays.copyOf(now, Math.max(had.length, now.length))

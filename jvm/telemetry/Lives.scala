@@ -96,7 +96,7 @@ final class Life(
       if (load == null) -1L else load.startMs, if (load == null) -1L else load.start,
       if (load == null) -1L else load.start + read,
       if (load == null) -1L else Math.max(load.start + read, load.dueRows(System.currentTimeMillis())),
-      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs)
+      allowance.throttledNsBy(nowNs), if (ended) 0L else allowance.heldSinceMs, latency(meter.record))
   }
 }
 

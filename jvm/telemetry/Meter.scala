@@ -20,6 +20,10 @@ final class Meter {
   /** The sink's latencies, if rows that reach it have their times; else null. */
   @volatile var due: Histogram = _
   @volatile var read: Histogram = _
+  /** The sink's latencies by record times. */
+  @volatile var record: Histogram = _
+  /** The record time of the row that is being processed; 0: unknown. Only the instance's own thread uses it. */
+  var recordMs = 0L
 
   @volatile private var idleNs = 0L
   @volatile private var blockedNs = 0L
@@ -50,11 +54,11 @@ object Meter {
 
 /**
  * A meter as an executor reports it: totals since the epoch began, so that a report that is lost or repeated changes
- * nothing. due, read: as [[Histogram.totals]] gives them, empty if they are not reported this time. dueRows, position:
+ * nothing. due, read, record: as [[Histogram.totals]] gives them, empty if they are not reported this time. dueRows, position:
  * of a source that knows, rows due and first row not read, both counted from the load's start at loadMs; else -1.
  * throttledNs: for how long its limit held it back. heldMs: since when it goes by its present limit; 0 if it does not.
  */
 final case class MeterReport(
     executed: Long, emitted: Long, cpuNs: Long, busyNs: Long, idleNs: Long, blockedNs: Long,
     sent: Array[Long], due: Array[Long], read: Array[Long], loadMs: Long, start: Long, position: Long, dueRows: Long,
-    throttledNs: Long = 0L, heldMs: Long = 0L)
+    throttledNs: Long = 0L, heldMs: Long = 0L, record: Array[Long] = Array.emptyLongArray)

@@ -13,6 +13,7 @@ final class TopologyTotals(val id: Long, val name: String) {
   val output = new OutputRing
   val due = new LatencyTotals
   val read = new LatencyTotals
+  val record = new LatencyTotals
   /** When its last query run ended, on the monotonic clock; 0 while it runs. */
   var endedNs: Long = 0L
   private var byKey = Map.empty[(String, Int), InstanceTotals]
@@ -36,6 +37,7 @@ final class TopologyTotals(val id: Long, val name: String) {
       i.epochBegins(seats.getOrElse((i.operator, i.index), ""), receivers.getOrElse(i.operator, 0)))
     due.epochBegins()
     read.epochBegins()
+    record.epochBegins()
   }
 
   def isPresent(runId: String, epoch: Long): Boolean =

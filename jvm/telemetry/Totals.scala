@@ -72,6 +72,7 @@ object Totals {
       val stamp = Stamps.next()
       topology.due.add(had.due, now.due, stamp)
       topology.read.add(had.read, now.read, stamp)
+      topology.record.add(had.record, now.record, stamp)
       var i = 0
       while (i + 1 < report.output.length) {
         topology.output.add(report.output(i), report.output(i + 1), stamp)

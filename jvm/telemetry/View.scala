@@ -31,7 +31,7 @@ import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger, Stamps}
  *  - life_topology, life_run, life_epoch, life_operator, life_instance, life_executor, life_pid, life_tid,
  *    life_started_ms, life_ended_ms, life_read: lives that began, ended or were superseded
  *  - output_topology (id), output_centisecond (since 1970), output_rows: counts that have changed
- *  - bucket_topology (id), bucket_clock (0: due, 1: read), bucket, bucket_rows: latency counts that have changed, with
+ *  - bucket_topology (id), bucket_clock (0: due, 1: read, 2: record), bucket, bucket_rows: latency counts that have changed, with
  *    latency_topology, latency_clock, latency_sum_ms, latency_epoch_max_ms, latency_max_ms
  */
 object View {
@@ -181,7 +181,7 @@ object View {
     val of, clock, bucket, rows = mutable.ArrayBuilder.make[Long]
     val changed = for {
       t <- topologies
-      (l, number) <- Seq(t.due -> 0L, t.read -> 1L) if l.stamp > cursor
+      (l, number) <- Seq(t.due -> 0L, t.read -> 1L, t.record -> 2L) if l.stamp > cursor
     } yield (t, number, l)
     for ((t, number, l) <- changed) l.after(cursor) { b =>
       of += t.id

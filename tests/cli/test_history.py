@@ -16,9 +16,10 @@ from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, parse_scenario, run
 from barograph.engines.spark.folders import STATE_VARIABLE
 from barograph.history import Recorder, cycles
-from barograph.history.files import parts
+from barograph.history.files import FORMAT, parts
+from barograph.history.read import rows
 from barograph.history.scenario import scenario_of
-from barograph.model import Cycle, Operator
+from barograph.model import Cycle, Latency, Operator, TopologyMetrics
 from barograph.policy.registry import named
 from tests.cycles import chain, remembered, seen, work
 
@@ -82,6 +83,25 @@ def test_in_is_what_arrives_at_all_sources(tmp_path: Path, capsys: pytest.Captur
     assert main(["history", str(tmp_path), "--all"]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if " in " in line]
     assert [line.split(" in ")[1].split("/s")[0].strip() for line in lines] == ["100", "200"]
+
+
+def test_a_p99_by_record_times_is_marked_as_a_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = chain(Operator("s", 1, source=True), Operator("k", 1), name="one")
+    now = seen([one], {"one": {"s": work(1000.0), "k": work(70.0)}}, cycle_s=10.0)
+    column, record = Latency(*[30.0] * 5), Latency(*[40.0] * 5)
+    history = Recorder(tmp_path, "adaptive", "act", clock=lambda: 1000.0)
+    for told in (
+        TopologyMetrics("one", latency_due=column, latency_record=record), TopologyMetrics("one", latency_record=record)
+    ):  # fmt: skip
+        history.record(remembered(replace(now, topology_metrics=(told,))))
+    history.close()
+    assert main(["history", str(tmp_path), "--all"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " p99 " in line]
+    assert [line.split("p99")[1].split("ms")[0].strip() for line in lines] == ["30", "<40"]
+    (exact, _), (unknown, bound) = (
+        [r["topologies"][0][n] for n in ("p99_ms", "record_p99_ms")] for r in rows(tmp_path)
+    )
+    assert (exact, unknown, bound) == (30.0, None, 40.0)
 
 
 def test_json_has_every_entry_once(
@@ -169,7 +189,7 @@ def test_a_history_of_another_format_is_refused(
     pq.write_table(table, tmp_path / source.name)  # type: ignore[no-untyped-call]
     assert main(["history", str(tmp_path), *more]) == 2
     shown = capsys.readouterr()
-    assert "has format 0, and this version of Barograph reads only format 5" in shown.err and shown.out == ""
+    assert f"has format 0, and this version of Barograph reads only format {FORMAT}" in shown.err and shown.out == ""
 
 
 STATEMENTS = r"""

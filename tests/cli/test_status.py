@@ -13,7 +13,8 @@ def status(age_s: float | None, deaths: int = 0, because: str = "") -> dict[str,
     }  # fmt: skip
     topology = {
         "name": "t", "doing": "running", "epoch": 3, "in_rows_s": 10.0, "out_rows_s": 9.0, "backlog_rows": 0.0,
-        "latency_ms": None, "by_node": {"node-1": ["source/0"]}, "restarts": [], "age_s": age_s,
+        "latency_ms": None, "latency_record_ms": None, "by_node": {"node-1": ["source/0"]}, "restarts": [],
+        "age_s": age_s,
     }  # fmt: skip
     head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False, "controllers": []}
     return {**head, "nodes": [node], "topologies": [topology]}
@@ -44,3 +45,12 @@ def test_limits_that_are_not_held_as_asked_are_marked_with_the_reason() -> None:
     assert "LIMITS" not in table(status(0.2))
     found = table(status(0.2, because="/x: Permission denied; tried again in 1 s")).splitlines()[-1]
     assert found.endswith("LIMITS cooperative: /x: Permission denied; tried again in 1 s")
+
+
+def test_latency_is_shown_by_kind() -> None:
+    found = status(0.2)
+    column, record = ({"p50": n, "p99": 2 * n, "max": 3 * n} for n in (10.0, 12.0))
+    exact, bound = "p50 10 p99 20 max 30 by column", "p50 12 p99 24 max 36 by record time"
+    for here, there, shown in ((None, None, "-"), (None, record, bound), (column, record, f"{exact}, {bound}")):
+        found["topologies"][0] |= {"latency_ms": here, "latency_record_ms": there}
+        assert table(found).splitlines()[1].endswith(f"latency ms {shown}")

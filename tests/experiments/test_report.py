@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 
 from tests.experiments.figures.test_steered import LIU
 from tests.experiments.steering.test_first_placement import TOPOLOGY, cluster
@@ -21,6 +22,14 @@ REPORT = RunReport(
 
 def test_it_goes_from_one_process_to_another() -> None:
     assert pickle.loads(pickle.dumps(REPORT)) == REPORT
+
+
+def test_latencies_are_named_by_what_they_are_measured_by() -> None:
+    told = json.loads(json.dumps(REPORT.to_json()))["latency_ms"]
+    assert {clock: found["p50"] for clock, found in told.items()} == dict.fromkeys(CLOCKS, 5)
+    on_spark_alone = replace(REPORT, latency={"due": Histogram.of([5]), "read": Histogram.of([4])})
+    assert json.loads(json.dumps(on_spark_alone.to_json()))["latency_ms"]["record"] is None
+    assert "record  no row was measured" in on_spark_alone.summary()
 
 
 def test_it_is_json() -> None:

@@ -31,6 +31,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "planner/BarographExtensions.scala": ("a rule of the planner is a function of physical plans", PLAN),
     "planner/CuttableScan.scala": ("extends Spark's real-time scan", PLAN),
     "planner/OperatorExec.scala": ("is a node of a physical plan", PLAN),
+    "planner/RecordTime.scala": ("reads a time from a row in Spark's own form", {"sql.catalyst"}),
     "planner/Stages.scala": ("reads physical plans", PLAN),
     "planner/SteerRealTime.scala": ("changes physical plans", PLAN | LOGGING),
     "plugin/ExecutorMail.scala": ("writes to Spark's log", LOGGING),

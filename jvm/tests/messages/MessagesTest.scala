@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test
 class MessagesTest {
   private val meter = MeterReport(
     1L, 2L, 3L, 4L, 5L, Long.MaxValue, Array(0L, 7L), Array(9L, 8L, 1L, 2L), Array.emptyLongArray, -1L, -1L, -1L, -1L,
-    throttledNs = 12L, heldMs = 13L)
+    throttledNs = 12L, heldMs = 13L, record = Array(7L, 6L, 3L, 4L))
   private val life = LifeReport(
     "wörter", "run", 12L, "count", 3, "executor-1", 4711, 4712, 1700000000000L, 0L, 99L, Array(5L, -6L), meter)
   private val orders = Orders(

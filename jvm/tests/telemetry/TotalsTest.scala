@@ -171,6 +171,21 @@ class TotalsTest {
     assertFalse(reader.has("bucket"))
   }
 
+  @Test def latenciesByRecordTimesHaveAClockOfTheirOwn(): Unit = {
+    plan("run", 0L)
+    val reader = new Reader
+    val times = Array(10L, 10L, 10L, 1L)
+    report(life("run", 0L, "count", 0, meter(1L, due = Seq(8L, 8L, 8L, 1L)).copy(record = times)))
+    reader.look()
+    assertEquals(Seq(0L, 2L) -> Seq(8L, 10L), reader.whole("bucket_clock") -> reader.whole("bucket"))
+    assertEquals(Seq(0L, 2L) -> Seq(8L, 10L), reader.whole("latency_clock") -> reader.whole("latency_sum_ms"))
+    report(life("run", 0L, "count", 0, meter(2L))) // without latencies this time
+    report(life("run", 0L, "count", 0, meter(3L).copy(record = Array(30L, 20L, 10L, 1L, 20L, 1L))))
+    reader.look()
+    assertEquals(Seq(2L) -> Seq(20L), reader.whole("bucket_clock") -> reader.whole("bucket"))
+    assertEquals(Seq(8L, 30L), reader.whole("latency_sum_ms"))
+  }
+
   @Test def aRunThatEndedRunsNoMoreAndIsForgottenByItself(): Unit = {
     plan("run", 0L)
     report(life("run", 0L, "count", 0, meter(1L)))

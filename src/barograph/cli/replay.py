@@ -67,7 +67,7 @@ def _usable(policy: str) -> bool:
 
 def _recorded(policy: str, cycles: list[Cycle]) -> dict[str, Any]:
     metrics = [t for c in cycles for t in c.snapshot.topology_metrics]
-    known = [(t.latency_due.mean, t.completed_rows) for t in metrics if t.latency_due is not None]
+    known = [(t.latency.mean, t.completed_rows) for t in metrics if t.latency is not None]
     rows = sum(n for _, n in known)
     decisions = [d for c in cycles for d in decisions_of(c.snapshot, c.plan, c.outcome)]
     used = [len({s.node for s in c.snapshot.placement.slots.values()}) for c in cycles]

@@ -60,15 +60,10 @@ def table(status: dict[str, Any]) -> str:
     lines = [f"{status['app']}  {status['master']}  pid {status['pid']}" + ("  FROZEN" if status["frozen"] else "")]
     lines += [f"  policy {c['policy']} {'acts' if c['mode'] == 'act' else 'advises'}" for c in status["controllers"]]
     for t in status["topologies"]:
-        latency = t["latency_ms"]
         lines.append(
             f"  {t['name']}: {t['doing']}, epoch {t['epoch']}, in {_number(t['in_rows_s'])}/s, "
             f"out {_number(t['out_rows_s'])}/s, backlog {_number(t['backlog_rows'])}, latency ms "
-            + (
-                "-"
-                if latency is None
-                else f"p50 {latency['p50']:.0f} p99 {latency['p99']:.0f} max {latency['max']:.0f}"
-            )
+            + _latency(t["latency_ms"], t["latency_record_ms"])
             + _stale(t["age_s"])
         )
         for node in status["nodes"]:
@@ -96,6 +91,17 @@ def _enforcement(node: dict[str, Any]) -> str:
     """Only what differs from what was asked for."""
     because = "; ".join(node["enforces_because"])
     return f"  LIMITS {', '.join(node['enforces'])}: {because}" if because else ""
+
+
+def _latency(column: dict[str, float] | None, record: dict[str, float] | None) -> str:
+    """Of each kind that there is: by a column of the rows, and by record times, which is a bound."""
+    known = ((column, "by column"), (record, "by record time"))
+    told = [
+        f"p50 {found['p50']:.0f} p99 {found['p99']:.0f} max {found['max']:.0f} {kind}"
+        for found, kind in known
+        if found is not None
+    ]
+    return ", ".join(told) or "-"
 
 
 def _stale(age_s: float | None) -> str:

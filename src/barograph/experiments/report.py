@@ -8,7 +8,8 @@ from barograph.experiments.figures.repeats import RestartReport
 from barograph.experiments.figures.steered import Steered
 from barograph.experiments.verdict import Verdict
 
-CLOCKS = ("due", "read")
+CLOCKS = ("due", "read", "record")
+"""From when a row fell due, from when it was read, both by its own times; and by record times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class RunReport:
     def late_rows(self) -> int:
         return self.latency["due"].above(self.timeout_s * 1000)
 
+    def _by(self, clock: str) -> Histogram:
+        """Empty if it is not measured: Spark alone knows no record times."""
+        return self.latency.get(clock, Histogram())
+
     @property
     def ok(self) -> bool:
         return self.verdict.exact and self.lines_undrained == 0 and all(a.ok for a in self.actions)
@@ -77,7 +82,7 @@ class RunReport:
                 "checksum_ok": v.checksum_ok,
                 "late": self.late_rows,
             },
-            "latency_ms": {clock: _latency(self.latency[clock]) for clock in CLOCKS},
+            "latency_ms": {clock: _latency(self._by(clock)) for clock in CLOCKS},
             "longest_pause_s": round(self.longest_pause_s, 3),
             "degraded_s": self.degraded_s,
             "epochs": self.epochs,
@@ -110,7 +115,7 @@ class RunReport:
             f"below   {_degraded(self.degraded_s)}",
         ]
         for clock in CLOCKS:
-            found = self.latency[clock].latency()
+            found = self._by(clock).latency()
             late = f"  late {self.late_rows:,} (above {self.timeout_s:g} s)" if clock == "due" else ""
             lines.append(
                 f"{clock:<7} " + ("no row was measured" if found is None else

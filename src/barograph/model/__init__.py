@@ -8,7 +8,15 @@ from barograph.model.decision import Allotment, Demand, Forecast, OperatorDemand
 from barograph.model.frame import Frame, Link, mean_of_ratios, ratio_of_sums
 from barograph.model.loads.load import Load
 from barograph.model.loads.schedule import Schedule, Segment
-from barograph.model.metrics import EdgeTraffic, InstanceMetrics, Latency, Metrics, NodeMetrics, TopologyMetrics
+from barograph.model.metrics import (
+    EdgeTraffic,
+    InstanceMetrics,
+    Latency,
+    LatencyKind,
+    Metrics,
+    NodeMetrics,
+    TopologyMetrics,
+)
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, RefusalCode, Rescale
 from barograph.model.reason import Reason, ReasonCode
@@ -29,6 +37,7 @@ __all__ = [
     "Instance",
     "InstanceMetrics",
     "Latency",
+    "LatencyKind",
     "Lines",
     "Link",
     "Load",

@@ -6,6 +6,7 @@ read-only, so a Metrics is in effect a frozen value.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -174,10 +175,19 @@ class Latency:
     max: float
 
 
+class LatencyKind(StrEnum):
+    """What a latency is measured by: the times that each row carries in a column, which is exact, or the record times
+    of the source, which is a bound: a row counts as old as the oldest that came with it in a message."""
+
+    COLUMN = "column"
+    RECORD = "record"
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyMetrics:
     """A topology's cycle. Latency is None where it is not known, which is not 0.
 
+    latency_due, latency_read: by columns of the rows. latency_record: by record times, which need no column.
     backlog_known: whether the source tells what is due; where not, backlog_rows says nothing.
     """
 
@@ -189,3 +199,16 @@ class TopologyMetrics:
     latency_due: Latency | None = None
     latency_read: Latency | None = None
     backlog_known: bool = True
+    latency_record: Latency | None = None
+
+    @property
+    def latency(self) -> Latency | None:
+        """What policies go by: from due by a column if rows have one, else by record times."""
+        return self.latency_record if self.latency_due is None else self.latency_due
+
+    @property
+    def latency_kind(self) -> LatencyKind | None:
+        """Of ``latency``. None if no row was timed: none ended, or neither time is known."""
+        if self.latency_due is not None:
+            return LatencyKind.COLUMN
+        return None if self.latency_record is None else LatencyKind.RECORD

@@ -222,6 +222,15 @@ def test_an_act_that_did_not_help_is_undone(case: str) -> None:
     assert refusals(found, now) == ()
 
 
+def test_an_act_of_unknown_backlog_is_judged_by_latency_of_either_kind() -> None:
+    done, acts = tried(2.0)
+    times = Latency(*[9000.0] * 5)
+    for told in (TopologyMetrics("t", latency_due=times), TopologyMetrics("t", latency_record=times)):
+        now = replace(world(120.0, placement=AFTER), topology_metrics=(replace(told, backlog_known=False),))
+        found = guard(replace(FREE, probation_s=20.0), acts, [done], cycle(now, Plan())).plan
+        assert ReasonCode.ROLLED_BACK in [r.code for r in found.reasons]
+
+
 def test_an_act_of_unknown_backlog_is_said_not_to_be_judged() -> None:
     done, acts = tried(2.0)
     now = world(120.0, placement=AFTER, wait_s=9.0)

@@ -100,6 +100,6 @@ def distress_s(now: Snapshot, topology: str) -> float | None:
     if found is None or load is None:
         return None
     backlog_s = found.backlog_rows / max(load, 1.0) if found.backlog_known else 0.0
-    latency_s = found.latency_due.mean / 1000.0 if found.latency_due is not None else 0.0
-    known = found.backlog_known or found.latency_due is not None
+    latency_s = found.latency.mean / 1000.0 if found.latency is not None else 0.0
+    known = found.backlog_known or found.latency is not None
     return backlog_s + latency_s if known else None

@@ -56,9 +56,9 @@ def verdict(act: Act, now: Snapshot) -> Reason | None:
 
 def unjudged(act: Act, now: Snapshot) -> Reason | None:
     """That the act cannot be judged although nothing else is in the way: its source does not tell what is due, and no
-    row has a time of its own. None where it can be judged, or where other figures are missing too."""
+    row is timed. None where it can be judged, or where other figures are missing too."""
     found = next((t for t in now.topology_metrics if t.topology == act.topology), None)
-    if found is None or found.backlog_known or found.latency_due is not None or act.load_rows_s is None:
+    if found is None or found.backlog_known or found.latency is not None or act.load_rows_s is None:
         return None
     why = "not judged: the backlog of its source is unknown, so a change that does not help is not rolled back"
     return Reason(act.topology, ReasonCode.NOT_JUDGED, why, {"tried_s": now.at_s - act.at_s})

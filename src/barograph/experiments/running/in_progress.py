@@ -189,16 +189,16 @@ class RunInProgress:
         now_cs = int(time.time() * 100)
         present = self.engine.present(self.topology.name)
         # Only the driver that takes over needs them second by second; the report reads them at its end.
-        latency = self._latency() if self.journal.outlives_the_driver else {}
-        self.journal.saw(self._new_output(), latency, read, present.planned_ms if present else None)
+        times = self._latency() if self.journal.outlives_the_driver else {}
+        self.journal.saw(self._new_output(), times, read, present.planned_ms if present else None)
         self.actions.note_orders()
         out = self.engine.output_rows(self.topology.name, now_cs - 150, now_cs - 50)
-        latency_due = next((t.latency_due for t in now.topology_metrics), None)
+        latency = next((t.latency for t in now.topology_metrics), None)
         rate = inputs * self.schedule.rate_at(max(at_s, 0.0))
         self.show(
             LiveLine(
                 at_s, rate, max(0, read - read_before), out, max(0, due - read),
-                present.epoch if present else 0, latency_due, by_node(now, self.engine.nodes),
+                present.epoch if present else 0, latency, by_node(now, self.engine.nodes),
             )
         )  # fmt: skip
         return read

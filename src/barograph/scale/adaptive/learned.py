@@ -40,8 +40,8 @@ class Learned:
 
 
 def p99_ms(metrics: TopologyMetrics) -> float | None:
-    """From due to the sink where that is known, else from the read."""
-    found = metrics.latency_due or metrics.latency_read
+    """From due to the sink by a column or by record times, where one is known, else from the read."""
+    found = metrics.latency or metrics.latency_read
     return None if found is None else found.p99
 
 

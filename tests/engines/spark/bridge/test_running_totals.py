@@ -7,7 +7,7 @@ from tests.engines.spark.bridge.messages import Columns, layouts, message
 from barograph.engines.latency import bucket_of
 from barograph.engines.spark.bridge.running_totals import METERS, CycleMetrics, RunningTotals, cycle_metrics
 from barograph.engines.spark.bridge.telemetry import Telemetry
-from barograph.model import Instance
+from barograph.model import Instance, LatencyKind
 
 NODES = {"7": "node-1", "8": "node-2"}
 SINKS = (2, 3)
@@ -83,10 +83,11 @@ def test_an_instance_that_was_removed_and_comes_back_makes_no_jump() -> None:
     assert cycle(fewer, before).traffic[0].rows.tolist() == [[5]]
 
 
-def latency(values: Sequence[int], rows: Sequence[int], sum_ms: int, max_ms: int) -> Columns:
+def latency(values: Sequence[int], rows: Sequence[int], sum_ms: int, max_ms: int, clock: int = 0) -> Columns:
     return {
-        "bucket_topology": [5] * len(values), "bucket_clock": [0] * len(values),
-        "bucket": [bucket_of(v) for v in values], "bucket_rows": rows, "latency_topology": [5], "latency_clock": [0],
+        "bucket_topology": [5] * len(values), "bucket_clock": [clock] * len(values),
+        "bucket": [bucket_of(v) for v in values], "bucket_rows": rows, "latency_topology": [5],
+        "latency_clock": [clock],
         "latency_sum_ms": [sum_ms], "latency_epoch_max_ms": [max_ms], "latency_max_ms": [max_ms],
     }  # fmt: skip
 
@@ -103,6 +104,19 @@ def test_latency_is_of_the_rows_since_the_observer_looked_and_late_rows_are_coun
     (all_rows,) = cycle(now, RunningTotals(0.0)).topologies
     assert all_rows.latency_due is not None
     assert all_rows.latency_due.mean == 40_100 / 6
+
+
+def test_without_a_column_latency_and_late_rows_are_by_record_times() -> None:
+    plugin = PlugIn()
+    plugin.tell([0, 0], more=latency([20, 40_000], [3, 1], 40_060, 40_000, clock=2))
+    (told,) = cycle(plugin.tell([0, 0]), RunningTotals(0.0)).topologies
+    assert (told.latency_due, told.latency_read, told.latency_kind) == (None, None, LatencyKind.RECORD)
+    assert told.latency == told.latency_record
+    assert told.latency is not None
+    assert (told.latency.p50, told.latency.max, told.latency.mean, told.late_rows) == (20, 40_000, 10_015, 1)
+    (both,) = cycle(plugin.tell([0, 0], more=latency([10], [4], 40, 10)), RunningTotals(0.0)).topologies
+    assert (both.latency, both.latency_kind, both.late_rows) == (both.latency_due, LatencyKind.COLUMN, 0)
+    assert both.latency_record == told.latency_record
 
 
 def test_a_source_that_does_not_know_which_rows_are_due_has_no_known_backlog() -> None:

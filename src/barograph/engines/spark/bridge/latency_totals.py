@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from barograph.engines.latency import BUCKETS, Histogram
 from barograph.engines.spark.bridge.message import Message
 
-CLOCKS = ("due", "read")  # in the plug-in's order
+CLOCKS = ("due", "read", "record")  # in the plug-in's order
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LatencyTotals:
-    """Of one topology. Rows of clocks: rows[0] from due, rows[1] from read. It is never changed: a later one is new.
+    """Of one topology, each field by clock: rows[0] from due and so on. It is never changed: a later one is new.
 
     epoch_max_ms: the maximum of the present epoch; max_ms: of all.
     """
 
     rows: NDArray[np.int64]
-    sum_ms: tuple[int, int] = (0, 0)
-    epoch_max_ms: tuple[int, int] = (0, 0)
-    max_ms: tuple[int, int] = (0, 0)
+    sum_ms: tuple[int, ...] = (0,) * len(CLOCKS)
+    epoch_max_ms: tuple[int, ...] = (0,) * len(CLOCKS)
+    max_ms: tuple[int, ...] = (0,) * len(CLOCKS)
 
     def since(self, before: "LatencyTotals", clock: str, ever: bool = False) -> Histogram:
         """Of the rows that have left since an earlier moment. ever: it is long ago, so the maximum of all counts."""
@@ -62,9 +62,5 @@ def later(
         sums, largest, ever = list(had.sum_ms), list(had.epoch_max_ms), list(had.max_ms)
         for c, sum_ms, epoch_max_ms, max_ms in clocks:
             sums[c], largest[c], ever[c] = sum_ms, epoch_max_ms, max_ms
-        found[topology] = LatencyTotals(counts, _pair(sums), _pair(largest), _pair(ever))
+        found[topology] = LatencyTotals(counts, tuple(sums), tuple(largest), tuple(ever))
     return found
-
-
-def _pair(values: list[int]) -> tuple[int, int]:
-    return values[0], values[1]

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.engines.spark.bridge.latency_totals import NO_LATENCY, LatencyTotals
+from barograph.engines.spark.bridge.latency_totals import CLOCKS, NO_LATENCY, LatencyTotals
 from barograph.engines.spark.bridge.layout import TopologyLayout
 from barograph.engines.spark.bridge.message import Message, Whole
 from barograph.model import EdgeTraffic, Metrics, NodeMetrics, TopologyMetrics
@@ -218,14 +218,15 @@ def _topology(
     start = now.starts[layout.id][0]
     span = slice(start, start + len(layout.ids))
     latency, had = now.latency.get(layout.id, NO_LATENCY), before.latency.get(layout.id, NO_LATENCY)
-    due, read = latency.since(had, "due"), latency.since(had, "read")
+    due, read, record = (latency.since(had, clock) for clock in CLOCKS)
     return TopologyMetrics(
         layout.name,
         epoch,
         completed_rows=float(emitted[span][layout.sinks].sum()),
-        late_rows=due.above(timeout_s * 1000),
+        late_rows=(due if due.rows else record).above(timeout_s * 1000),
         backlog_rows=float(now.columns["pending"][span][layout.sources].sum()),
         backlog_known=bool(now.columns["arrived_known"][span][layout.sources].all()),
         latency_due=due.latency(),
         latency_read=read.latency(),
+        latency_record=record.latency(),
     )

@@ -128,7 +128,7 @@ class Telemetry:
         return self._present.get(topology) if topology in self.topologies else None
 
     def latency(self, topology: str, clock: str) -> Histogram:
-        """Of every row that has left the topology since ``begin_here``. clock: due or read."""
+        """Of every row that has left the topology since ``begin_here``. clock: due, read or record."""
         number = next((layout.id for layout in self._layouts.values() if layout.name == topology), -1)
         return self._latency.get(number, NO_LATENCY).since(
             self._latency_before.get(number, NO_LATENCY), clock, ever=True

@@ -104,6 +104,7 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: fl
         "out_rows_s": round(out_rows_s, 1),
         "age_s": None if age_s is None else round(age_s, 1),
         "latency_ms": None if metrics.latency_due is None else asdict(metrics.latency_due),
+        "latency_record_ms": None if metrics.latency_record is None else asdict(metrics.latency_record),
         "backlog_rows": metrics.backlog_rows if known and metrics.backlog_known else None,
         "restarts": [] if query is None else [
             {"at_ms": r.at_ms, "cause": r.cause, "epoch": r.epoch, "down_s": round(r.down_s, 3),
