@@ -36,7 +36,18 @@ class RunningShape:
     offsets: Offsets
 
     def executors(self) -> dict[str, str]:
-        """``operator/index`` -> its executor; empty until all instances of the present epoch have reported."""
+        """``operator/index`` -> its executor, as soon as all instances of an epoch have reported."""
+        found: dict[str, str] = {}
+
+        def is_up() -> bool:
+            found.update(self._reported())
+            return bool(found)
+
+        until(is_up, 180.0)
+        return found
+
+    def _reported(self) -> dict[str, str]:
+        """The same for the present epoch; empty between two epochs, and until all have reported."""
         require_alive(self.query)
         self.stage.engine.refresh()
         epoch = self.stage.engine.present(self.name)
@@ -50,7 +61,7 @@ class RunningShape:
         return -1 if present is None else present.epoch
 
     def counts(self) -> dict[str, int]:
-        """Instances by operator; empty until all have reported."""
+        """Instances by operator."""
         names = [instance.rpartition("/")[0] for instance in self.executors()]
         return {operator: names.count(operator) for operator in dict.fromkeys(names)}
 
@@ -60,10 +71,9 @@ class RunningShape:
 
         def flows() -> bool:
             nonlocal read
-            if not self.executors():
-                return False
+            is_up = bool(self._reported())
             read += self._newly_read()
-            return read > more
+            return is_up and read > more
 
         until(flows, 180.0)
 
@@ -76,7 +86,6 @@ class RunningShape:
     def apply(self, plan: Plan) -> None:
         outcome = self.stage.supervisor.apply(plan)
         assert outcome.ok, outcome.refused
-        until(lambda: bool(self.executors()), 180.0)
 
     def move(self, operator: str) -> None:
         """Its first instance goes to another node, the one with most free seats."""
@@ -110,11 +119,11 @@ class RunningShape:
 
         An executor that dies between two epochs restarts nothing, so an epoch is awaited that has just begun."""
         before = self.epoch()
-        until(lambda: self.epoch() > before and bool(self.executors()), 60.0)
+        until(lambda: self.epoch() > before, 60.0)
         victim = self.executors()[f"{operator}/0"]
         node = next(w.slot.node for w in self.stage.engine.workers() if w.executor == victim)
         kill_executor(self.stage.cluster.run, node, victim)
-        until(lambda: bool(now := self.executors()) and victim not in now.values(), 180.0)
+        until(lambda: victim not in self.executors().values(), 180.0)
         self.await_flow()
 
     def judged(self) -> Judgement:
