@@ -266,8 +266,8 @@ def test_files_say_their_format(tmp_path: Path) -> None:
     for cycle in decided(3):
         history.record(cycle)
     schemas = [pq.read_schema(p.path) for p in parts(tmp_path)]  # type: ignore[no-untyped-call]
-    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"7", b"7"]
-    assert FORMAT == 7
+    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"8", b"8"]
+    assert FORMAT == 8
 
 
 def test_no_history_is_bad_input(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """An unchanged script under ``barograph submit --act`` on three hosts: it is scaled and moved, and outlives a host."""
 
 import json
-import re
 import shutil
 import sys
 import threading
@@ -44,10 +43,6 @@ class SubmittedOnHosts:
 
     def said(self) -> str:
         return self._cluster.log("driver").read_text()
-
-    def printed(self) -> str:
-        """What spark-submit passes on of the program, its standard error too."""
-        return self._out.read_text()
 
     def ask(self, *words: str) -> str:
         """The output of another command of Barograph on the same host."""
@@ -95,7 +90,6 @@ def test_an_unchanged_script_is_scaled_and_moved_and_outlives_a_host(cluster: Sp
 
     script.settle(lambda: bool(done("rescales")), 300.0)
     script.settle(lambda: bool(done("moves")), 300.0)
-    assert re.search(r"^-- adaptive: .*rescale .*; applied$", script.printed(), re.MULTILINE), "its user reads it too"
     before = script.topology()
     used = next(node for node, instances in before["by_node"].items() if instances)
     lost = next(name for name in cluster.workers if cluster.hosts.by_name[name].address == used)

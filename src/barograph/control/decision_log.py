@@ -28,7 +28,15 @@ NODES = frozenset(
     {ReasonCode.NODE_FETCHED, ReasonCode.SPARE_NODE_FETCHED, ReasonCode.RELEASE_DISABLED, ReasonCode.NODE_RELEASED}
 )
 # Said once, whether or not anything changes.
-SAID = frozenset({ReasonCode.TARGET_HELD, ReasonCode.TARGET_MISSED, ReasonCode.TARGET_BLIND})
+SAID = frozenset(
+    {
+        ReasonCode.TARGET_HELD,
+        ReasonCode.TARGET_MISSED,
+        ReasonCode.TARGET_BLIND,
+        ReasonCode.HOT_INSTANCE,
+        ReasonCode.ONE_KEY_TOO_MUCH,
+    }
+)
 # Whatever else a cycle does, these matter.
 ALWAYS = EPOCHS | NODES | SAID
 ALWAYS |= {ReasonCode.ROLLED_BACK, ReasonCode.NOT_JUDGED, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}

@@ -54,6 +54,7 @@ class OperatorDemand:
     wanted: instances that its load needs; above ``parallelism`` where it cannot have as many.
     reserved_pct: the room a placer should leave for each instance, without allotting it; empty: only its share.
     ceilings_pct: limits to write instead of the shares, where an instance may use what others leave; empty for none.
+    key_part: the part of its rows that one key has; 0 where it is not known to be one.
     """
 
     topology: str
@@ -65,6 +66,7 @@ class OperatorDemand:
     reason: Reason | None = None
     reserved_pct: tuple[float, ...] = ()
     ceilings_pct: tuple[float, ...] = ()
+    key_part: float = 0.0
 
     def __post_init__(self) -> None:
         here = f"demand of {self.topology}/{self.operator}"

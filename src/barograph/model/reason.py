@@ -46,6 +46,10 @@ class ReasonCode(StrEnum):
     STATE_STAYS = "state-stays"  # fewer would do, but moving the operator's state costs more
     LOAD_GROWS = "load-grows"  # fewer would do now, but the load is growing
 
+    # Scalers: keys.
+    HOT_INSTANCE = "hot-instance"  # because of their keys, far more rows go to this instance than to the others
+    ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key needs more than an instance can use: more instances do not help
+
     # Scalers: a target for the p99 of a topology.
     TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU
     TARGET_MISSED = "target-missed"  # no CPU of the cluster, or no CPU at all, brings the forecast p99 below the target

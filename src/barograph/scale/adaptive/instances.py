@@ -26,7 +26,8 @@ class Need:
     that the backlog of one pause does not cause the next change.
     kappa_s: CPU seconds of a row, None if it never executed a row. service_s: seconds a row keeps an instance busy.
     limit_pct: the most one instance can use. useful: with more instances it would not get more CPU.
-    by_key: whether rows may be distributed unevenly over instances.
+    by_key: whether rows may be distributed unevenly over instances. key_part: the part of them that one key has,
+    which stays on one instance however many there are, and key_pct the CPU that it needs; 0: not known to be one key.
     """
 
     arriving: float
@@ -42,6 +43,8 @@ class Need:
     utilisation: float
     low: float
     by_key: bool
+    key_part: float = 0.0
+    key_pct: float = 0.0
 
     @property
     def r_pct(self) -> NDArray[np.float64]:
@@ -79,6 +82,8 @@ class Need:
     def wanted(self) -> tuple[int, str]:
         """Instances it should have if it could change at once, and why."""
         present = len(self.rows)
+        if self.key_pct > self.utilisation * self.limit_pct:
+            return present, "one key is too much for an instance, so more instances would not help"
         if self.load > self.utilisation and self.waits:
             return max(present, self.comfortable), "instances mostly wait, so more CPU would not help"
         if self.load > self.utilisation:

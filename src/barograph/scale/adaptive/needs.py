@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
 from barograph.model.frame import NOTHING
+from barograph.scale.adaptive.hot_keys import HotInstance, hottest
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.service_time import busy_s_per_row
 from barograph.scale.adaptive.skew import backlog_rows, may_be_skewed, parts_of_arrivals
@@ -51,6 +52,7 @@ class Needs:
         self.phi, self.margin, self.utilisation, self.low = phi, margin, utilisation, low
         self.catch_up_cycles, self.lasting_cycles = catch_up_cycles, lasting_cycles
         self.hurried = frozenset(hurried)
+        self.hot: dict[tuple[str, str], tuple[HotInstance, float]] = {}  # with the CPU that the instance needs
         self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
@@ -78,6 +80,16 @@ class Needs:
         asked: NDArray[np.float64] = 100.0 * np.nan_to_num(self.kappa) * np.array(rows) / float(self.frame.cycle_s[-1])
         return asked
 
+    def _steady_pct(self, i: int) -> float:
+        """CPU that an operator needs for the rows that are due, without any backlog."""
+        rows: list[float] = []
+        for j, key in enumerate(self.frame.keys[: i + 1]):
+            expected = self.forecast.of(*key)
+            sent = sum(rows[p] * ratio for p, ratio in self.parents[j])
+            rows.append(sent if self.parents[j] else expected.arrived if expected else 0.0)
+        kappa_s = float(np.nan_to_num(self.kappa[i]))
+        return 100.0 * kappa_s * rows[i] / float(self.frame.cycle_s[-1])
+
     def _useful(self, i: int, limit_pct: float) -> int:
         """With how many instances an operator can use all the CPU there is for it.
 
@@ -104,6 +116,9 @@ class Needs:
         backlog = backlog_rows(self.frame, topology.name, operator.name, count)
         kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
         limit_pct = instance_limit_pct(now)
+        hot = hottest(self.history, self.frame, topology, operator.name)
+        if hot is not None:
+            self.hot[key] = (hot, hot.part * self._steady_pct(i))
         catching_up = backlog * self._catch_up_part(i, arriving, float(backlog.sum()))
         return Need(
             arriving=arriving,
@@ -119,6 +134,8 @@ class Needs:
             utilisation=self.utilisation,
             low=self.low,
             by_key=may_be_skewed(topology, operator.name),
+            key_pct=0.0 if hot is None else hot.key_part * self._steady_pct(i),
+            key_part=0.0 if hot is None else hot.key_part,
         )
 
     def _catch_up_part(self, i: int, arriving: float, backlog: float) -> float:

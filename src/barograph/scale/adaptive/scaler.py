@@ -9,7 +9,7 @@ mostly wait, so that more CPU would not help; a stateful operator gets them only
 once. An operator gets fewer only after a long time of low load, and never if state would have to be repartitioned.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from barograph.model import (
 )
 from barograph.scale.adaptive.fit import fit_to_nodes
 from barograph.scale.adaptive.growth import AHEAD_S, growth_within
+from barograph.scale.adaptive.hot_keys import hot_reason
 from barograph.scale.adaptive.instances import Growth, Need
 from barograph.scale.adaptive.needs import Needs
 from barograph.scale.adaptive.target import NO_AIM, Aim, aim_for, in_a_hurry, pauses_miss, target_reason, with_rise
@@ -110,8 +111,16 @@ class Adaptive:
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
         beside = _beside(history, now)
         fitting = _fitted(order, now)
-        reasons = self._target_reasons(history, now, aims, order, fitting)
+        reasons = (*self._target_reasons(history, now, aims, order, fitting), *self._hot_reasons(now, needs, fitting))
         return Demand(tuple(self._reserving(history, now, o, beside) for o in fitting), reasons=reasons)
+
+    def _hot_reasons(self, now: Snapshot, needs: Needs, fitting: Sequence[OperatorDemand]) -> Iterator[Reason]:
+        limit_pct = instance_limit_pct(now)
+        for o in fitting:
+            if (o.topology, o.operator) in needs.hot:
+                reason = hot_reason(o, *needs.hot[o.topology, o.operator], limit_pct, self.utilisation)
+                if reason is not None:
+                    yield reason
 
     def _aim(self, history: Sequence[Cycle], now: Snapshot, topology: Topology, needs: Needs) -> Aim:
         found: dict[str, Need] = {}
@@ -177,7 +186,7 @@ class Adaptive:
             "limit_pct": need.limit_pct,
         }
         reason = Reason(f"{topology}/{operator.name}", code, why, numbers)
-        demand = OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason)
+        demand = OperatorDemand(topology, operator.name, degree, shares, held, wanted, reason, key_part=need.key_part)
         return _Sized(demand, r_pct, plain_pct)
 
     def _theta_pct(self, now: Snapshot) -> float:

@@ -2,23 +2,25 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.engines.spark.shapes.epochs import Offsets, topic_offsets
-from tests.engines.spark.shapes.table import VALUES, Judgement, Shape
+from tests.engines.spark.shapes.shape import VALUES, Judgement, Shape
 from tests.polling import until
 
+from barograph.control.decide import decide
 from barograph.engines.spark.cluster.node_status import kill_executor
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.experiments.running.warm_up import require_alive
-from barograph.model import Instance, Placement, Plan, Rescale, Slot
+from barograph.model import Cycle, Demand, Forecast, Instance, OperatorDemand, Placement, Plan, Rescale, Slot, Snapshot
+from barograph.policy.registry import named as named_policy
 from barograph.testing.local_cluster import LocalCluster
 
 EPOCH_S = 4.0
@@ -41,6 +43,11 @@ class RunningShape:
         if epoch is None or not epoch.is_up:
             return {}
         return {f"{i.operator}/{i.index}": life.executor for i, life in epoch.lives.items()}
+
+    def epoch(self) -> int:
+        self.stage.engine.refresh()
+        present = self.stage.engine.present(self.name)
+        return -1 if present is None else present.epoch
 
     def counts(self) -> dict[str, int]:
         """Instances by operator; empty until all have reported."""
@@ -84,13 +91,30 @@ class RunningShape:
     def scale(self, operator: str, count: int) -> None:
         self.apply(Plan(rescales=(Rescale(self.name, operator, count),)))
 
+    def grow_by_policy(self, operator: str, count: int) -> None:
+        """As a policy does it that wants so many instances of this operator, and sees no need to change the others."""
+
+        def wish(history: Sequence[Cycle], now: Snapshot, forecast: Forecast) -> Demand:  # noqa: ARG001
+            found = []
+            for topology in now.topologies:
+                for o in topology.operators:
+                    n = count if (topology.name, o.name) == (self.name, operator) else o.parallelism
+                    found.append(OperatorDemand(topology.name, o.name, n, (10.0,) * n, wanted=n))
+            return Demand(tuple(found), enforced=False)
+
+        policy = replace(named_policy("even"), scaler=wish)
+        self.apply(decide(policy, (), self.stage.engine.observe("shapes")).plan)
+
     def kill(self, operator: str) -> None:
-        """kill -9 of the executor with its first instance; returns when rows flow again."""
-        before = len(self.query.restarts)
+        """kill -9 of the executor with its first instance; returns when rows flow again.
+
+        An executor that dies between two epochs restarts nothing, so an epoch is awaited that has just begun."""
+        before = self.epoch()
+        until(lambda: self.epoch() > before and bool(self.executors()), 60.0)
         victim = self.executors()[f"{operator}/0"]
         node = next(w.slot.node for w in self.stage.engine.workers() if w.executor == victim)
         kill_executor(self.stage.cluster.run, node, victim)
-        until(lambda: len(self.query.restarts) > before, 180.0)
+        until(lambda: bool(now := self.executors()) and victim not in now.values(), 180.0)
         self.await_flow()
 
     def judged(self) -> Judgement:

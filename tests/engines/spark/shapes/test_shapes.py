@@ -4,7 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 from tests.engines.spark.shapes.running import running
-from tests.engines.spark.shapes.table import SHAPES, Shape
+from tests.engines.spark.shapes.shape import Shape
+from tests.engines.spark.shapes.table import SHAPES
 
 from barograph.model import Plan, RefusalCode, Rescale
 from barograph.testing.local_cluster import LocalCluster
@@ -41,7 +42,7 @@ def test_a_shape_is_moved_scaled_and_killed_and_its_result_is_exact(stage: Local
             outcome = stage.supervisor.apply(Plan(rescales=(Rescale(query.name, operator, 3),)))
             assert [(r.code, r.reason) for r in outcome.refused] == [(RefusalCode.FIXED_PARALLELISM, why)]
         for operator in shape.kept[:1]:  # the others follow
-            query.scale(operator, 3)
+            query.grow_by_policy(operator, 3)
             counts = query.counts()
             assert [counts[o] for o in shape.kept] == [3] * len(shape.kept), counts
         query.await_flow()

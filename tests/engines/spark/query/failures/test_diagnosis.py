@@ -133,6 +133,19 @@ def test_causes_of_failed_starts(error: Exception, cause: Cause) -> None:
     assert diagnose_failed_start(error, 1.0).cause is cause
 
 
+def test_what_spark_refuses_is_told_in_its_words_without_advice_that_does_not_help() -> None:
+    said = (
+        "[STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] Streaming real-time mode has the following "
+        "limitation: The operator(s): org.apache.spark.sql.execution.python.BatchEvalPythonExec is not in the operator "
+        "allowlist for Real-Time Mode. To bypass this check, set spark.sql.streaming.realTimeMode.allowlistCheck to "
+        "false. By changing this, you agree to run the query at your own risk. SQLSTATE: 0A000"
+    )
+    assert diagnose(DRIVER.format(said), 1.0, 0, []).text == (
+        "Spark refuses the query: [STREAMING_REAL_TIME_MODE.OPERATOR_OR_SINK_NOT_IN_ALLOWLIST] The operator(s): "
+        "org.apache.spark.sql.execution.python.BatchEvalPythonExec is not in the operator allowlist for Real-Time Mode."
+    )
+
+
 def test_the_text_is_the_failure_itself_without_the_history_around_it() -> None:
     said = diagnose(DIVIDED, 1.0, 4, []).text
     assert said == "a task failed: org.apache.spark.SparkArithmeticException: [DIVIDE_BY_ZERO] Division by zero."

@@ -1,0 +1,129 @@
+"""Instances that are hot because of their keys, and keys that are too much for any instance. Pure.
+
+The columns of the traffic matrix say which part p of an operator's rows goes to each of its n instances. If one key has
+the part k of the rows and all others spread evenly, its instance gets p = k + (1 - k) / n. If p is large because
+several keys share an instance, more instances part them, and p falls further than this. So after a change of n, a
+part that fell no further than the formula says belongs to one key; its load then stays on one instance, however many
+there are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from barograph.model import Cycle, Frame, Grouping, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
+
+HOT = 1.5  # times an even part
+WORTH_SAYING = 0.1  # of what one instance can use: a hot instance that needs less is no concern
+SAME = 0.85  # of the part that one key would have: it is that key
+TELLING = 1.25  # a change of the number of instances by less says little about keys
+STILL = 0.7  # of what one key was found to have: below that it was not one key
+LOOK_CYCLES = 5  # with one number of instances, over which parts are summed
+
+
+@dataclass(frozen=True, slots=True)
+class HotInstance:
+    """index: which instance. part: of the operator's rows. even: what each would get of evenly distributed rows.
+    key_part: of the rows, what one key has; 0 where it is not known to be one key. before: an earlier number of
+    instances, and the largest part then; None where that is not known."""
+
+    index: int
+    part: float
+    even: float
+    key_part: float = 0.0
+    before: tuple[int, float] | None = None
+
+
+def hottest(history: Sequence[Cycle], frame: Frame, topology: Topology, operator: str) -> HotInstance | None:
+    """The instance of an operator that is hot because of its keys; None if none is."""
+    if not any(e.target == operator and e.grouping is Grouping.FIELDS for e in topology.edges):
+        return None
+    count = topology.operator(operator).parallelism
+    rows = frame.snapshots[-1].metrics.rows_of_operator.get((topology.name, operator))
+    if count < 2 or rows is None or not _uneven(frame.snapshots[-1].metrics.columns["arrived"][rows]):
+        return None  # clusters have thousands of operators, and few of them a reason to look at the matrix
+    parts = _parts(reversed(frame.snapshots), topology.name, operator, count)
+    if parts is None:
+        return None
+    index, even = int(parts.argmax()), 1.0 / count
+    part = float(parts[index])
+    if part < HOT * even:
+        return None
+    demand = history[-1].demand.of(topology.name, operator) if history else None
+    known, before = 0.0 if demand is None else demand.key_part, _earlier(frame, topology.name, operator, count)
+    if known:  # all rows of a key go to one instance: its part is never above that of the hottest
+        known = min(known, part) if part >= STILL * known else 0.0
+    elif before is not None and part >= SAME * part_of_key(key_part(before[1], before[0]), count):
+        known = key_part(part, count)
+    return HotInstance(index, part, even, known, before)
+
+
+def key_part(part: float, instances: int) -> float:
+    """k, from p and n; 0 if the part is no more than an even one."""
+    return max(0.0, (part - 1.0 / instances) / (1.0 - 1.0 / instances)) if instances > 1 else 0.0
+
+
+def part_of_key(key: float, instances: int) -> float:
+    """p, from k and n."""
+    return key + (1.0 - key) / instances
+
+
+def hot_reason(o: OperatorDemand, hot: HotInstance, needed_pct: float, limit_pct: float, aim: float) -> Reason | None:
+    """What is said of a hot instance; None where it is no concern. needed_pct: CPU that it needs. aim: which part of
+    what it can use an instance should use."""
+    if hot.index >= o.parallelism or needed_pct < WORTH_SAYING * limit_pct:
+        return None
+    about = f"{o.topology}/{o.operator}/{hot.index}"
+    share = o.shares_pct[hot.index]
+    others = (sum(o.shares_pct) - share) / max(1, o.parallelism - 1)
+    numbers = {"part": hot.part, "even_part": hot.even, "needed_pct": needed_pct, "share_pct": share}
+    numbers |= {"others_pct": others, "limit_pct": limit_pct}
+    rows = f"{hot.part:.0%} of the rows of {o.operator} go to it because of their keys"
+    key_pct = needed_pct * hot.key_part / max(hot.part, 1e-9)
+    if hot.key_part and key_pct > aim * limit_pct:
+        numbers |= {"key_part": hot.key_part, "key_pct": key_pct}
+        tried = "" if hot.before is None else f" ({hot.before[1]:.0%} of {hot.before[0]} instances before)"
+        why = f"{rows}, and more instances do not lower that{tried}: one key needs {key_pct:.0f} % of a core, and an "
+        why += f"instance can use {limit_pct:.0f} %; only the query can divide that key"
+        return Reason(about, ReasonCode.ONE_KEY_TOO_MUCH, why, numbers)
+    given = "all that one instance can use" if share >= limit_pct - 1e-6 else f"{share:.0f} %"
+    why = f"{rows}: its share is {given}, that of the others {others:.0f} % on the mean"
+    return Reason(about, ReasonCode.HOT_INSTANCE, why, numbers)
+
+
+def _uneven(rows: NDArray[np.float64]) -> bool:
+    return float(rows.max()) * len(rows) >= HOT * float(rows.sum()) > 0.0
+
+
+def _parts(snapshots: Iterator[Snapshot], topology: str, operator: str, count: int) -> NDArray[np.float64] | None:
+    """The part of its rows that each instance got, over the first of these cycles that have so many instances."""
+    total = np.zeros(count)
+    for snapshot in islice(snapshots, LOOK_CYCLES):
+        rows = _received(snapshot, topology, operator)
+        if rows is None or len(rows) != count:
+            break
+        total = total + rows
+    return total / total.sum() if total.sum() > 0 else None
+
+
+def _received(snapshot: Snapshot, topology: str, operator: str) -> NDArray[np.float64] | None:
+    """Rows that each instance got by key in a cycle, by the traffic matrix; its arrivals where there is none."""
+    columns = [e.rows.sum(axis=0) for e in snapshot.traffic if (e.topology, e.target) == (topology, operator)]
+    if columns and len({len(c) for c in columns}) == 1:
+        found: NDArray[np.float64] = np.sum(columns, axis=0)
+        return found
+    rows = snapshot.metrics.rows_of_operator.get((topology, operator))
+    return None if rows is None else snapshot.metrics.columns["arrived"][rows]
+
+
+def _earlier(frame: Frame, topology: str, operator: str, count: int) -> tuple[int, float] | None:
+    """The last other number of instances that is remembered, and the largest part that one of them got."""
+    for k in range(len(frame.snapshots) - 1, -1, -1):
+        rows = _received(frame.snapshots[k], topology, operator)
+        if rows is not None and len(rows) > 1 and max(len(rows), count) >= TELLING * min(len(rows), count):
+            parts = _parts(reversed(frame.snapshots[: k + 1]), topology, operator, len(rows))
+            return None if parts is None else (len(rows), float(parts.max()))
+    return None
