@@ -4,7 +4,7 @@ import java.nio.file.{Files, Path => JavaPath}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.junit.jupiter.api.Assertions.{assertEquals, assertThrows, assertTrue}
+import org.junit.jupiter.api.Assertions.{assertEquals, assertTrue}
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
@@ -12,14 +12,6 @@ import org.apache.spark.barograph.FencedCheckpointFiles
 
 class FencedCheckpointFilesTest {
   private def files(path: String) = new FencedCheckpointFiles(new Path(path), new Configuration())
-
-  @Test def aFileSystemThatDoesNotRenameAtomicallyIsRefusedInOneSentence(): Unit = {
-    val refused = assertThrows(
-      classOf[IllegalArgumentException], () => files("ftp://user:word@localhost/counts").createCheckpointDirectory())
-    assertTrue(refused.getMessage.contains("is on a file system (ftp) that does not rename atomically"))
-    assertTrue(refused.getMessage.contains("put it on a local disk or HDFS, or set "), refused.getMessage)
-    assertEquals(1, refused.getMessage.linesIterator.size)
-  }
 
   /** As in an executor, which has no lease. */
   @Test def filesOfNoCheckpointOfThisDriverAreWrittenAsUsual(@TempDir folder: JavaPath): Unit = {
