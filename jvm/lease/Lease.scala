@@ -15,8 +15,8 @@ class LeaseLost(message: String) extends IllegalStateException(message)
 
 /**
  * One driver's right to write to one checkpoint. In the checkpoint's folder `lease` the owners are numbered; the
- * highest number has the lease. NUMBER.owner says who it is and is renewed; NUMBER.released says that it is over. The
- * folder NUMBER is the fence: every file of the checkpoint is first written there and then moved to its place. A driver
+ * highest number has the lease. NUMBER.owner describes that owner and is renewed; NUMBER.released says that it is over.
+ * The folder NUMBER is the fence: every file of the checkpoint is first written there and then moved to its place. A driver
  * that takes the lease over makes the next number and moves the fences of all lower numbers away, so that an owner that
  * was only slow can move nothing any more, not even if it was stopped immediately before.
  */
@@ -52,7 +52,7 @@ object Lease {
   /** How long an owner that renews its lease is watched before it is refused: it may be about to end. */
   private val RefuseAfterMs = 5000L
   private val LookMs = 100L
-  /** A renewal is made so many times within the patience of those who wait. */
+  /** A renewal is made so many times within the patience of a driver that waits. */
   val BeatsInPatience = 10
 
   private def folder(root: Path) = new Path(root, "lease")

@@ -1,28 +1,17 @@
 package org.apache.spark.barograph.orders
 
-import java.util.ArrayDeque
-
 import scala.collection.mutable
 import scala.concurrent.duration._
-import scala.jdk.CollectionConverters._
 
 import org.apache.spark.SparkContext
 import org.apache.spark.barograph.enforce.{Capacity, Enforced, Way}
 import org.apache.spark.barograph.internals.SparkInternals
 import org.apache.spark.barograph.planner.TopologySketch
 
-/** An executor as the driver knows it. seats: how many tasks Spark runs there at once. capacity, enforced: as it says. */
+/** An executor as the driver knows it. seats: the tasks Spark runs there at once. capacity, enforced: as it says. */
 final case class ExecutorSeats(
     id: String, host: String, seats: Int, sinceMs: Long, cores: Int,
     capacity: Capacity = Capacity.unknown, enforced: Enforced = Enforced("", ""))
-
-/** An epoch that was planned: by which orders, with which topology, and where its instances are. */
-final case class Epoch(
-    topology: String, runId: String, epoch: Long, orders: TopologyOrders, plannedMs: Long,
-    sketch: TopologySketch, seated: Seq[Seated])
-
-/** An epoch with the number of its planning. */
-final case class Planned(stamp: Long, epoch: Epoch)
 
 /**
  * The driver's state, by topology: its orders, its present epoch, and the executors. There is one lock, so that an
@@ -32,8 +21,7 @@ object Ledger {
   private val orders = mutable.Map[String, TopologyOrders]()
   private val pinned = mutable.Map[String, (String, Long, TopologyOrders)]()
   private val epochs = mutable.Map[String, Epoch]()
-  private val planned = new ArrayDeque[Planned]()
-  private var plannedSeats = 0L
+  private val planned = new PlannedEpochs
   private var live = (Seq.empty[ExecutorSeats], 0L)
   // Of the last change of `epochs`.
   @volatile private var changed = 0L
@@ -47,9 +35,6 @@ object Ledger {
   private var shares = Map.empty[InstanceKey, Share]
   private var enforce = Way.Auto
   private var ordersVersion = 0L
-  // Bounds of what is kept for those who look: so many seats, and at least so many epochs.
-  private val SeatsKept = 50000L
-  private val PlannedKept = 20
   private val firstUsed = mutable.Map[String, Deadline]() // executor -> when an instance was first seated there
   private val Cold = 5.seconds
 
@@ -61,7 +46,6 @@ object Ledger {
     shares = Map.empty
     enforce = Way.Auto
     planned.clear()
-    plannedSeats = 0L
     live = (Seq.empty, 0L)
     changed = Stamps.next()
     ordersVersion += 1
@@ -161,11 +145,7 @@ object Ledger {
     epochs(topology) = begun
     seated.map(_.executor).filter(_.nonEmpty).foreach(firstUsed.getOrElseUpdate(_, now))
     changed = Stamps.next()
-    planned.addLast(Planned(changed, begun))
-    plannedSeats += begun.seated.size
-    while (plannedSeats > SeatsKept && planned.size > PlannedKept) {
-      plannedSeats -= planned.removeFirst().epoch.seated.size
-    }
+    planned.add(Planned(changed, begun))
     notifyAll()
     val host = live.map(e => e.id -> e.host).toMap
     seated.groupBy(_.operator).map { case (operator, of) =>
@@ -261,9 +241,7 @@ object Ledger {
   def changedAt: Long = changed
 
   /** Epochs that were planned after a stamp, oldest first, as far as they are kept. */
-  def plannedAfter(stamp: Long): Seq[Planned] = synchronized {
-    planned.descendingIterator().asScala.takeWhile(_.stamp > stamp).toSeq.reverse
-  }
+  def plannedAfter(stamp: Long): Seq[Planned] = synchronized { planned.after(stamp) }
 
   /**
    * Wait until an epoch later than `epoch` is planned. Returns its number, or -1 on timeout. A run that dies while it

@@ -126,15 +126,19 @@ object Bridge {
   }
 
   /**
-   * {EXECUTOR: [milliseconds since its last report, [executors that it does not reach]], ...} as JSON, of live
-   * executors that have reported.
+   * {"last": {EXECUTOR: [milliseconds since its last report, [executors that it does not reach]], ...}, "leaving":
+   * [EXECUTOR, ...]} as JSON: live executors that have reported; live ones that were decommissioned, which get no
+   * instances any more.
    */
   def lastReports(session: SparkSession): String = {
-    val live = SparkInternals.liveExecutors(SparkInternals.context(session))
+    val context = SparkInternals.context(session)
+    val live = SparkInternals.liveExecutors(context)
     val unreachable = Avoided.unreachable
-    json.writeValueAsString(Totals.ages(live.toSeq).map { case (id, ms) =>
+    val last = Totals.ages(live.toSeq).map { case (id, ms) =>
       id -> Array[AnyRef](Long.box(ms), unreachable.getOrElse(id, Nil).filter(live).toArray)
-    }.asJava)
+    }
+    json.writeValueAsString(
+      java.util.Map.of[String, AnyRef]("last", last.asJava, "leaving", SparkInternals.decommissioned(context).asJava))
   }
 
   /** Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since. */
@@ -147,10 +151,6 @@ object Bridge {
   /** Exactly the executors in this JSON list get no instances from the next epoch on, if others have seats enough. */
   def avoid(executors: String): Unit =
     Avoided.set(json.readTree(executors).elements().asScala.map(_.asText()).toSet)
-
-  /** Executors that were decommissioned and still live, as a JSON list. They get no instances any more. */
-  def decommissioned(session: SparkSession): String =
-    json.writeValueAsString(SparkInternals.decommissioned(SparkInternals.context(session)).asJava)
 
   /** [[instance, executor], ...] as JSON: instances that would sit elsewhere if the topology's next epoch began now. */
   def foresee(session: SparkSession, topology: String): String = {

@@ -32,7 +32,7 @@ final class CreditPool(targetNs: Long, give: (Int, Long) => Unit) {
   private val live, ended = mutable.Set[Int]()
   private var grantedToAll = 0L
   private var most = GrantWindow.FewestRows
-  // Taken rows at which those who ask can be served.
+  // Taken rows at which senders that ask can be served.
   @volatile private var serveAt = Long.MaxValue
   @volatile private var asked = false
 

@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkException
 import org.apache.spark.network.client.TransportClient
 
-/** Who talks to whom: a proof for one connection is no use for another. writer: as it is registered. */
+/** Both ends of a connection: a proof for one connection is no use for another. writer: as it is registered. */
 final case class Parties(shuffleId: Int, writer: Int, reader: Int)
 
 /**

@@ -2,6 +2,7 @@ package org.apache.spark.barograph.testing
 
 import java.io.{FileOutputStream, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, NoSuchFileException, Path => JavaPath}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, Path}
@@ -57,12 +58,16 @@ class HookedLeaseFiles(files: LeaseFiles) extends LeaseFiles {
   }
 }
 
-/** What happens immediately before an operation on a checkpoint's files: nothing, a stop (SIGSTOP), or the end (-9). */
+/**
+ * What happens immediately before an operation on a checkpoint's files: nothing, a copy of the files as they are, a stop
+ * (SIGSTOP), or the end (-9).
+ */
 object FileHooks {
   private var operations = 0
   private var endAt = 0
   private var log = ""
   private var stopBefore = ""
+  private var copied: Option[(JavaPath, JavaPath)] = None
 
   /** Count from now on, and end the process before this operation; 0: never. log: a file for what was done. */
   def arm(operation: Int, file: String): Unit = synchronized {
@@ -71,10 +76,20 @@ object FileHooks {
     log = file
   }
 
+  /**
+   * Count from now on, and copy the folder to NUMBER in another one before each operation: what a process that is ended
+   * there leaves behind.
+   */
+  def copyBeforeEach(folder: String, to: String, file: String): Unit = synchronized {
+    arm(0, file)
+    copied = Some(JavaPath.of(folder) -> JavaPath.of(to))
+  }
+
   /** Count no more. Returns how many there were. */
   def disarm(): Int = synchronized {
     endAt = 0
     log = ""
+    copied = None
     operations
   }
 
@@ -91,11 +106,22 @@ object FileHooks {
       operations += 1
       val out = new FileOutputStream(log, true)
       try out.write(s"$operations $kind $path\n".getBytes(UTF_8)) finally out.close()
+      copied.foreach { case (folder, to) => copy(folder, to.resolve(operations.toString)) }
       if (operations == endAt) {
         signal("KILL")
         Thread.sleep(60000)
       }
     }
+  }
+
+  /** No hooked operation comes meanwhile. What is being written to a temporary file may be copied in part, or be gone. */
+  private def copy(from: JavaPath, to: JavaPath): Unit = {
+    Files.createDirectories(to)
+    val found = Files.list(from)
+    try found.forEach { file =>
+      if (Files.isDirectory(file)) copy(file, to.resolve(file.getFileName))
+      else try Files.copy(file, to.resolve(file.getFileName)) catch { case _: NoSuchFileException => }
+    } finally found.close()
   }
 
   private def signal(name: String): Unit =

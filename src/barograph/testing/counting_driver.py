@@ -120,6 +120,14 @@ class CountingDriver:
     def arm(self, operation: int, log: str) -> None:
         self.hooks.arm(operation, log)
 
+    def copy_before_each(self, to: str, log: str) -> None:
+        """Copy the checkpoint to NUMBER in this folder before each operation on its files."""
+        self.hooks.copyBeforeEach(str(self.checkpoint), to, log)
+
+    def use(self, checkpoint: str) -> None:
+        """The next start is on this checkpoint."""
+        self.checkpoint = Path(checkpoint)
+
     def disarm(self) -> int:
         return int(self.hooks.disarm())
 

@@ -1,9 +1,13 @@
-"""Kills a driver before each operation on its checkpoint's files, in turn, and judges what is left.
+"""What a driver leaves behind that is killed before an operation on its checkpoint's files, and whether it is exact.
 
-One driver follows another on the same checkpoint: each first shows that what the one before left is exact, then
-carries out a commit, a rescale and an undo, and is killed (-9) before one further operation than the one before it.
+By kills: one driver follows another on the same checkpoint. Each first shows that what the one before left is exact,
+then carries out a commit, a rescale and an undo, and is killed (-9) before one further operation than the one before.
+
+By copies: one driver carries all of it out, and the checkpoint is copied before each operation, which is what a kill
+would leave. Then the query goes on from each copy. That takes seconds for each, and a kill a new JVM.
 """
 
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +35,7 @@ class CrashPoint:
 
 def crash_points(folder: Path, numbers: Sequence[int], work: Sequence[str] = WORK) -> Iterator[CrashPoint]:
     """One for each number, until a driver comes to its end before it."""
+    folder.mkdir(exist_ok=True)
     checkpoint = folder / "checkpoint"
     driver = _started(folder, checkpoint, 0)
     try:
@@ -49,6 +54,33 @@ def crash_points(folder: Path, numbers: Sequence[int], work: Sequence[str] = WOR
             yield CrashPoint(number, last, died, bool(verdict["exact"]), int(verdict["rows"]), back_s)
             if not died:
                 return
+    finally:
+        driver.kill()
+
+
+def copied_points(folder: Path, work: Sequence[str] = WORK) -> Iterator[CrashPoint]:
+    """One for every operation, by copies."""
+    folder.mkdir(exist_ok=True)
+    copies, log = folder / "copies", folder / "operations"
+    driver = _started(folder, folder / "checkpoint", 0)
+    try:
+        driver.ask("copy_before_each", str(copies), str(log))
+        for name in work:
+            driver.ask(name)
+        count = driver.ask("disarm")
+        lines = log.read_text().splitlines()
+        for number in range(1, count + 1):
+            driver.ask("use", str(copies / str(number)))
+            began = time.monotonic()
+            driver.ask("start")
+            back_s = time.monotonic() - began
+            driver.ask("flow", 20)
+            driver.ask("commit")
+            verdict = driver.ask("verdict")
+            driver.ask("stop")
+            operation = lines[number - 1].replace(str(folder), "")
+            yield CrashPoint(number, operation, True, bool(verdict["exact"]), int(verdict["rows"]), back_s)
+            shutil.rmtree(copies / str(number))
     finally:
         driver.kill()
 

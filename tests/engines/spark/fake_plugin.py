@@ -12,6 +12,7 @@ from tests.engines.spark.bridge.messages import message
 
 from barograph.engines.spark import observer
 from barograph.engines.spark.bridge.message import Message
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.bridge.running_totals import METERS
 from barograph.engines.spark.engine import SparkEngine
 from barograph.model import Instance
@@ -55,6 +56,8 @@ class FakePlugin:
     meters: dict[str, list[int]] = field(default_factory=dict)
     pods: bool = False
     looks: int = 0
+    asked_for_reports: int = 0
+    leaving: tuple[str, ...] = ()
     enforces: tuple[str, str] = ("cooperative", "")
     shares: list[dict[Instance, tuple[float, float]]] = field(default_factory=list)
 
@@ -130,8 +133,9 @@ class FakePlugin:
     def want(self, count: int | None) -> None:
         self.wanted.append(count)
 
-    def leaving(self) -> tuple[str, ...]:
-        return ()
+    def last_reports(self) -> tuple[dict[str, LastReport], tuple[str, ...]]:
+        self.asked_for_reports += 1
+        return {executor: LastReport(0.1) for executor in self.hosts}, self.leaving
 
     def rest(self, topologies: Iterable[str]) -> None: ...
 

@@ -7,6 +7,7 @@ from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopolo
 
 from barograph.engines.spark.engine import FRESH_S
 from barograph.engines.spark.orders.node_returns import COLD_S
+from barograph.engines.spark.query_control import LEAVING_S
 from barograph.model import Instance, MigrationMode, Placement, Plan, RefusalCode, Rescale, Slot
 
 
@@ -166,6 +167,20 @@ def test_looking_orders_nothing_and_upkeep_sends_orders_that_can_be_followed_aga
     assert ("split", 1, "2") in order["topologies"]["counting"][1]
     engine.keep_up()
     assert len(plugin.ordered) == 1
+
+
+def test_executors_that_leave_are_asked_for_with_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three threads want to know it each second, and a call for each costs the driver CPU."""
+    plugin, clock = FakePlugin({"counting": counting("0", "1")}), Clock()
+    engine = engine_on(plugin, monkeypatch, now=clock)
+    assert set(engine.last_reports()) == {"0", "1"}
+    engine.keep_up()
+    assert engine.leaving() == ()
+    assert plugin.asked_for_reports == 1
+    plugin.leaving = ("1",)
+    clock.at_s += LEAVING_S
+    assert engine.leaving() == ("1",)
+    assert plugin.asked_for_reports == 2
 
 
 def test_a_plan_that_ends_no_epoch_does_not_look_again_so_soon(monkeypatch: pytest.MonkeyPatch) -> None:

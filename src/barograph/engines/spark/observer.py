@@ -17,7 +17,7 @@ from barograph.engines.spark.bridge.baselines import Baselines
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd
-from barograph.engines.spark.bridge.reports import Executor, LastReport
+from barograph.engines.spark.bridge.reports import Executor
 from barograph.engines.spark.bridge.running_totals import NO_CYCLE_METRICS, CycleMetrics, RunningTotals, cycle_metrics
 from barograph.engines.spark.executors.port import Executors
 from barograph.engines.spark.query.query_options import QueryOptions
@@ -265,10 +265,6 @@ class Observer(WatchedTelemetry):
     def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and executors that the driver still counts but that do not answer."""
         return self._bridge.pulse(PULSE_TIMEOUT_S)
-
-    def last_reports(self) -> dict[str, LastReport]:
-        """Of live executors that have reported."""
-        return self._bridge.last_reports()
 
     def end_silent(self, executor: str, why: str) -> bool:
         """End an executor that does not answer; the cluster starts another in its place. False if there is none."""

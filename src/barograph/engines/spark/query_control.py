@@ -5,12 +5,14 @@ A query that is stopped between two epochs repeats no row. When that is done is 
 
 from collections.abc import Collection
 
+from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.observer import Observer
 
 # An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
 WARM_S = 2.0  # the longest a warm cut prepares its targets; what is not read by then is read after the cut
 HOLD_S = 60.0  # the longest a topology is held between two epochs
+LEAVING_S = 1.5  # the supervisor asks for reports once a second; each further call costs the driver CPU
 
 
 class QueryControl(Observer):
@@ -18,6 +20,8 @@ class QueryControl(Observer):
 
     commit_timeout_s = COMMIT_TIMEOUT_S
     """How long the end of an epoch is waited for."""
+    _leaving: tuple[float, tuple[str, ...]] = (float("-inf"), ())
+    """When it was asked, and the executors that were leaving then."""
 
     def lives(self) -> bool:
         """Whether the Spark application still runs."""
@@ -40,9 +44,18 @@ class QueryControl(Observer):
         """None: one wherever there is room, as a standalone cluster gives at the start."""
         self._bridge.want(count)
 
+    def last_reports(self) -> dict[str, LastReport]:
+        """Of live executors that have reported."""
+        reports, leaving = self._bridge.last_reports()
+        self._leaving = self._now(), leaving
+        return reports
+
     def leaving(self) -> tuple[str, ...]:
-        """Executors that were decommissioned: they end by themselves once they run no task, and get none any more."""
-        return self._bridge.leaving()
+        """Executors that were decommissioned: they end by themselves once they run no task, and get none any more. As
+        of the last look at reports, unless that is long ago."""
+        if self._now() - self._leaving[0] >= LEAVING_S:
+            self.last_reports()
+        return self._leaving[1]
 
     def seated_on(self, executors: Collection[str]) -> dict[str, int]:
         """Topologies with instances on one of these, and their present epochs."""

@@ -153,10 +153,12 @@ class Bridge:
         answer = json.loads(self._bridge.pulse(self._session, int(timeout_s * 1000)))
         return tuple(answer["living"]), tuple(answer["silent"])
 
-    def last_reports(self) -> dict[str, LastReport]:
-        """Of live executors that have reported."""
+    def last_reports(self) -> tuple[dict[str, LastReport], tuple[str, ...]]:
+        """Of live executors that have reported; and executors that were decommissioned and still live, which get no
+        instances any more."""
         found = json.loads(self._bridge.lastReports(self._session))
-        return {executor: LastReport(ms / 1000.0, tuple(others)) for executor, (ms, others) in found.items()}
+        reports = {executor: LastReport(ms / 1000.0, tuple(others)) for executor, (ms, others) in found["last"].items()}
+        return reports, tuple(found["leaving"])
 
     def stillborn(self) -> str:
         """Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since."""
@@ -169,10 +171,6 @@ class Bridge:
     def avoid(self, executors: Iterable[str]) -> None:
         """Exactly these get no instances from the next epoch on, if the others have seats enough."""
         self._bridge.avoid(json.dumps(sorted(executors)))
-
-    def leaving(self) -> tuple[str, ...]:
-        """Executors that were decommissioned and still live. They get no instances any more."""
-        return tuple(json.loads(self._bridge.decommissioned(self._session)))
 
     def foresee(self, topology: str) -> list[tuple[int, str]]:
         """Instances (by index) that would sit elsewhere if the next epoch began now, and their executors."""
