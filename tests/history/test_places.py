@@ -13,6 +13,7 @@ from tests.history.s3_service import S3Service, s3_service
 from tests.history.test_history import Clock, decided
 
 from barograph.cli.main import main
+from barograph.control.recorded_decisions import RecordedDecisions
 from barograph.history import Recorder, entries, gaps
 from barograph.history.files import parts
 from barograph.history.places import RemotePath, place_of
@@ -66,6 +67,9 @@ def test_commands_read_it(service: S3Service, bucket: str, capsys: pytest.Captur
     assert main(["replay", place, "--policy", "adaptive", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["recorded"]["policy"] == "adaptive"
     assert gaps(place_of(place)) == []
+    assert [d.number for d in RecordedDecisions(place_of(place)).new()] == [1, 2, 3, 4, 5], (
+        "as barograph decisions does"
+    )
 
 
 def test_there_is_one_writer(service: S3Service, bucket: str) -> None:

@@ -18,6 +18,7 @@ from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, 
 from barograph.model import BadInput
 from barograph.submit.connect import refuse_connect
 from barograph.submit.properties import conf_folder, spark_defaults
+from barograph.submit.session_settings import settings_for
 from barograph.submit.settings import PLUGINS, added
 
 PLUGIN = "org.apache.spark.barograph.BarographPlugin"
@@ -37,7 +38,7 @@ def configure(builder: Builder, config: Path | None = None) -> Builder:
     os.environ.setdefault("JAVA_HOME", str(java_home()))
     # What the builder says is passed to spark-submit as --conf, which wins over its files.
     theirs = {**spark_defaults(conf_folder(pyspark_home())), **options}
-    for key, value in added(theirs, our_settings(config)).items():
+    for key, value in added(theirs, settings_for(our_settings(config), theirs.get("spark.master", ""))).items():
         builder.config(key, value)
     if _leaves_seats_to_spark(theirs, os.environ):
         builder.master(roomy_master(own_cores()))

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from barograph.experiments.steering.first_placement import first_decision
 from barograph.history.read import cycles
-from barograph.model import Snapshot
+from barograph.model import ReasonCode, Snapshot
 from barograph.policy.definition import Policy
 from barograph.policy.registry import named
 from barograph.workloads import wordcount
@@ -55,6 +56,29 @@ def test_a_run_that_a_policy_steers(tmp_path: Path) -> None:
     refused = [r for c in recorded if c.outcome is not None for r in c.outcome.refused]
     assert not refused
     assert any(c.plan.limits_pct for c in recorded)
+
+
+@pytest.mark.slow
+def test_a_run_with_a_target_for_its_p99(tmp_path: Path) -> None:
+    """The target reaches the policy, which forecasts the p99 from what was measured, and says what becomes of it."""
+    history = tmp_path / "history"
+    command = [
+        sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--policy", "adaptive", "--cycle", "1s",
+        "--target-p99", "1000", "--node-cpu", "1", "--seconds", "25", "--load", "ramp 0s=200 12s=600 25s=200",
+        "--recovery", "off", "--history", str(history), "--format", "json",
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    report, recorded = json.loads(done.stdout), list(cycles(history))
+    assert (report["rows"]["lost"], report["rows"]["counted_twice"]) == (0, 0)
+    assert {t.target_p99_ms for c in recorded for t in c.snapshot.topologies} == {1000.0}
+    known = [r for c in recorded for r in c.demand.reasons if r.code.value.startswith("target-")]
+    assert known, [m.latency_due for c in recorded for m in c.snapshot.topology_metrics]
+    assert {r.code for r in known} <= {ReasonCode.TARGET_HELD, ReasonCode.TARGET_MISSED}, "its rows carry a time"
+    assert all(r.numbers["forecast_p99_ms"] > 0 and "bought_pct" in r.numbers for r in known)
+    said = [r.code for c in recorded for r in c.plan.reasons if r.code.value.startswith("target-")]
+    assert all(a is not b for a, b in pairwise(said)), "each is said when it begins"
 
 
 def placed(policy: Policy | None, seen: Snapshot) -> object:

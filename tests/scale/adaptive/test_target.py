@@ -6,7 +6,7 @@ import pytest
 from tests.cycles import chain, nodes, remembered, seen, work
 
 from barograph.forecast import BestOf
-from barograph.model import Cycle, Demand, Latency, Node, Operator, Reason, ReasonCode, Snapshot, TopologyMetrics
+from barograph.model import Cycle, Demand, Latency, Node, Operator, Plan, Reason, ReasonCode, Snapshot, TopologyMetrics
 from barograph.scale import Adaptive
 from barograph.scale.adaptive import scaler as scaler_module
 
@@ -70,6 +70,19 @@ def test_what_rows_take_without_any_queue_cannot_be_bought_away() -> None:
     assert said[-1].code is ReasonCode.TARGET_MISSED
     assert "cannot be held" in said[-1].why and said[-1].numbers["forecast_p99_ms"] > 100.0
     assert shares(demand) < 3 * shares(decided(cycles(None, 400.0))[0])
+
+
+def test_where_limits_are_above_shares_a_row_is_executed_at_its_limit() -> None:
+    """A row of 1 ms takes 20 ms at a share of 5 %, and 1 ms if its instance may borrow the rest of a core."""
+    history: list[Cycle] = []
+    lending = Adaptive(lend=True)
+    for now in cycles(25.0, 12.0, rows=60.0):
+        demand = lending(history, now, BestOf()(history, now, 1))
+        limits = dict.fromkeys(demand.shares_by_instance(), 100.0)
+        history.append(remembered(now, demand, plan=Plan(limits_pct=limits)))
+    assert demand.reasons[-1].code is ReasonCode.TARGET_HELD, demand.reasons
+    strict, _ = decided(cycles(25.0, 12.0, rows=60.0))
+    assert shares(demand) < shares(strict)
 
 
 def test_a_quota_may_stand_against_it() -> None:

@@ -33,7 +33,16 @@ from barograph.scale.adaptive.growth import AHEAD_S, growth_within
 from barograph.scale.adaptive.hot_keys import hot_reason
 from barograph.scale.adaptive.instances import Growth, Need
 from barograph.scale.adaptive.needs import Needs
-from barograph.scale.adaptive.target import NO_AIM, Aim, aim_for, in_a_hurry, pauses_miss, target_reason, with_rise
+from barograph.scale.adaptive.target import (
+    NO_AIM,
+    Aim,
+    aim_for,
+    bursts_pct,
+    in_a_hurry,
+    pauses_miss,
+    target_reason,
+    with_rise,
+)
 from barograph.scale.protocol import ceil, demanded_before, instance_limit_pct
 from barograph.scale.smooth import allotted, hold
 
@@ -128,7 +137,8 @@ class Adaptive:
             found[operator.name] = needs.of(topology, operator)
             needs.passes_on(topology, operator, found[operator.name], operator.parallelism)
         found = with_rise(needs.frame, topology, found)
-        return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found)
+        bursts = bursts_pct(history, topology) if self.lend else {}
+        return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found, bursts)
 
     def _target_reasons(
         self,

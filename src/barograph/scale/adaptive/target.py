@@ -38,12 +38,14 @@ class Aim:
     """Of one topology: which part of its share an instance of each operator should use.
 
     utilisation: by operator; empty where nothing is known yet. full: operators whose share cannot rise and should:
-    only more instances help; with the part of its limit that an instance should use.
+    only more instances help; with the part of its limit that an instance should use. burst_pct: the limits in force,
+    where these are above shares.
     """
 
     target_s: float
     learned: Learned | None = None
     needs: Mapping[str, Need] = field(default_factory=dict)
+    burst_pct: Mapping[str, float] = field(default_factory=dict)
     utilisation: Mapping[str, float] = field(default_factory=dict)
     full: Mapping[str, float] = field(default_factory=dict)
 
@@ -52,20 +54,26 @@ NO_AIM = Aim(float("inf"))
 
 
 def aim_for(
-    history: Sequence[Cycle], now: Snapshot, topology: Topology, target_s: float, needs: Mapping[str, Need]
+    history: Sequence[Cycle],
+    now: Snapshot,
+    topology: Topology,
+    target_s: float,
+    needs: Mapping[str, Need],
+    burst_pct: Mapping[str, float],
 ) -> Aim:
     learned = learn(history, now, topology)
     known = {name: need for name, need in needs.items() if need.kappa_s is not None}
     if learned is None or len(known) < len(topology.operators):
-        return Aim(target_s, needs=needs)
+        return Aim(target_s, needs=needs, burst_pct=burst_pct)
     used = dict.fromkeys(known, HIGHEST)
-    legs = {name: _leg(need, _shares(need, HIGHEST)) for name, need in known.items()}
+    bursts = {name: burst_pct.get(name, 0.0) for name in known}
+    legs = {name: _leg(need, _shares(need, HIGHEST), bursts[name]) for name, need in known.items()}
     while True:
         model_s, path = path_p99_s(topology, legs)
         p99_s = learned.p99_s(model_s)
         if p99_s <= target_s:
             break
-        steps = [(name, _step(known[name], used[name], legs[name], len(path))) for name in path]
+        steps = [(name, _step(known[name], used[name], legs[name], len(path), bursts[name])) for name in path]
         worth = [(gain, name, better) for name, (gain, saved_s, better) in steps if _pays(saved_s, learned, p99_s)]
         if not worth:
             break
@@ -75,7 +83,7 @@ def aim_for(
     if p99_s > target_s:
         full = {name: need_part for name, need in known.items() if (need_part := _part_when_full(need, used[name]))}
         full = {name: part for name, part in full.items() if _more_help(topology, known, legs, name, learned, p99_s)}
-    return Aim(target_s, learned, needs, used, full)
+    return Aim(target_s, learned, needs, burst_pct, used, full)
 
 
 def with_rise(frame: Frame, topology: Topology, needs: Mapping[str, Need]) -> dict[str, Need]:
@@ -116,7 +124,10 @@ def target_reason(
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
     cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
-    legs = {name: _leg(_over(need, len(shares[name])), cut * shares[name]) for name, need in aim.needs.items()}
+    legs = {
+        name: _leg(_over(need, len(shares[name])), cut * shares[name], cut * aim.burst_pct.get(name, 0.0))
+        for name, need in aim.needs.items()
+    }
     model_s, path = path_p99_s(topology, legs)
     p99_s = aim.learned.p99_s(model_s)
     ended, seconds = boundaries(history, now, about)
@@ -162,19 +173,32 @@ def _shares(need: Need, used: float) -> NDArray[np.float64]:
     return found
 
 
-def _leg(need: Need, shares_pct: NDArray[np.float64]) -> Leg:
-    """The time at one operator, for the expected load with the forecast's error."""
-    service_s = np.maximum((need.kappa_s or 0.0) * 100.0 / np.maximum(shares_pct, 1e-3), need.service_s)
-    return leg(need.sure_rows * service_s / need.cycle_s, need.sure_rows, service_s, need.cycle_s)
+def _leg(need: Need, shares_pct: NDArray[np.float64], burst_pct: float) -> Leg:
+    """The time at one operator, for the expected load with the forecast's error. A share is what an instance gets in
+    the long run; one row is executed at the speed that its limit allows."""
+    shares = np.maximum(shares_pct, 1e-3)
+    cpu_s = need.kappa_s or 0.0
+    service_s = np.maximum(cpu_s * 100.0 / np.maximum(shares, burst_pct), need.service_s)
+    load = need.sure_rows * np.maximum(cpu_s * 100.0 / shares, need.service_s) / need.cycle_s
+    return leg(load, need.sure_rows, service_s, need.cycle_s)
 
 
-def _step(need: Need, used: float, present: Leg, hops: int) -> tuple[float, float, Leg]:
+def bursts_pct(history: Sequence[Cycle], topology: Topology) -> dict[str, float]:
+    """By operator, the lowest limit of its instances that is in force; missing where none is known."""
+    found: dict[str, float] = {}
+    for instance, pct in (history[-1].plan.limits_pct if history else {}).items():
+        if instance.topology == topology.name:
+            found[instance.operator] = min(pct, found.get(instance.operator, pct))
+    return found
+
+
+def _step(need: Need, used: float, present: Leg, hops: int, burst_pct: float) -> tuple[float, float, Leg]:
     """One step more of CPU for an operator: what it saves for each per cent of a core, what it saves, its new leg."""
     before, after = _shares(need, used), _shares(need, used * STEP)
     cost_pct = float((after - before).sum())
     if used * STEP < LOWEST or cost_pct <= 0.0:
         return 0.0, 0.0, present
-    better = _leg(need, after)
+    better = _leg(need, after, burst_pct)
     # Squares of distances add up along a path, so each counts by about the root of their number.
     saved_s = present.mean_s - better.mean_s + (present.above_s - better.above_s) / np.sqrt(hops)
     return saved_s / cost_pct, float(saved_s), better
@@ -196,7 +220,7 @@ def _more_help(
     """Whether one instance more of an operator would shorten the p99 by a tenth."""
     need = needs[name]
     wider = _over(need, len(need.rows) + 1)
-    better = {**legs, name: _leg(wider, np.full(len(wider.rows), need.limit_pct))}
+    better = {**legs, name: _leg(wider, np.full(len(wider.rows), need.limit_pct), 0.0)}
     return learned.p99_s(path_p99_s(topology, better)[0]) < 0.9 * p99_s
 
 
