@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JARS := src/barograph/engines/spark/jars
 TESTING_JAR := build/barograph-testing.jar
+TEST_CLASSES := build/jvm-tests
 ONLY ?=
 
 .PHONY: demo test test-fast test-all check docs bench setup clean
@@ -36,8 +37,12 @@ demo: setup
 test: test-fast
 	$(BIN)/python -m pytest -m 'spark and not slow'
 
+# The plug-in's own tests are compiled before the time of the tests begins. Where JUnit cannot be had, their test says so.
+$(TEST_CLASSES): $(wildcard jvm/tests/*/*.scala) $(TESTING_JAR)
+	-$(BIN)/python jvm/compile.py --tests && touch $@
+
 # Unit tests and the simulator, without real Spark processes, on all cores.
-test-fast: setup
+test-fast: setup $(TEST_CLASSES)
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -m 'not spark and not slow'
 
 test-all: test-fast

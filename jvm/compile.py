@@ -22,6 +22,7 @@ WORKLOADS = HERE / "source"
 JARS = HERE.parent / "src" / "barograph" / "engines" / "spark" / "jars"
 PLUGIN_JAR = JARS / "barograph-plugin.jar"
 WORKLOADS_JAR = JARS / "barograph-workloads.jar"
+TEST_CLASSES = HERE.parent / "build" / "jvm-tests"
 # Not in the package's folder, so that the wheel does not carry it; barograph.testing.local_cluster looks for it here.
 TESTING_JAR = HERE.parent / "build" / "barograph-testing.jar"
 # Private parts of Spark are used on purpose; the few places where that causes a warning say so with @nowarn.
@@ -91,6 +92,16 @@ def _compile_jar(
         fresh.replace(target)
 
 
+def junit_jars() -> tuple[Path, ...]:
+    """JUnit's console launcher, fetched when it is first needed; raises FetchFailed."""
+    # Not at the top: when the package itself is built, there is no Barograph to import yet.
+    from barograph.engines.spark.cluster.java import find_java, spark_jars
+    from barograph.engines.spark.folders import cache_folder
+    from barograph.maven import Ivy, fetch, pinned
+
+    return fetch(pinned("junit-console"), cache_folder() / "jars", lambda: Ivy.among(find_java().command, spark_jars()))
+
+
 def compile_tests(target: Path, junit: Sequence[Path]) -> None:
     """Compile the tests into the folder ``target``, unless it is newer than they and the jars. Warnings are errors.
 
@@ -133,6 +144,9 @@ def _spark_jars() -> Path:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Compile the plug-in, the workloads and the test code.")
     parser.add_argument("--strict", action="store_true", help="take a warning as an error")
+    parser.add_argument("--tests", action="store_true", help="compile the tests too; fetches JUnit")
     given = parser.parse_args()
     compile_shipped(given.strict)
     compile_testing()
+    if given.tests:
+        compile_tests(TEST_CLASSES, junit_jars())

@@ -15,9 +15,9 @@ import pytest
 
 @pytest.fixture
 def ready():
-    time.sleep(0.2)
+    time.sleep(0.3)
     yield
-    time.sleep(0.2)
+    time.sleep(0.3)
 
 def test_one(ready):
     pass
@@ -35,10 +35,11 @@ def test_files_are_listed_by_the_time_of_all_their_phases(
     pytester.makepyfile(**quick, test_zz_slow=SLOW_TO_SET_UP)
     run = pytester.runpytest_subprocess("-p", "tests.times")
     run.assert_outcomes(passed=13)
-    run.stdout.fnmatch_lines(["*time by test file: slowest 10 of 12, * s in all*", "* s  test_zz_slow.py (2 tests)"])
+    run.stdout.fnmatch_lines(
+        ["*time by test file, * s in all*", "* s  test_zz_slow.py (2 tests)", "* s  11 other files"]
+    )
     listed = [line for line in run.outlines if line.endswith(" tests)")]
-    assert len(listed) == 10
-    assert float(listed[0].split()[0]) >= 0.4
+    assert [float(line.split()[0]) >= 0.4 for line in listed] == [True]
 
 
 def test_this_very_run_has_the_plugin(request: pytest.FixtureRequest) -> None:

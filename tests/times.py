@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 
-SHOWN = 10
+LEAST_S = 0.5  # of a file that has a line of its own
 
 
 class FileTimes:
@@ -23,11 +23,13 @@ class FileTimes:
         if not self.spent_s:
             return
         total_s = sum(self.spent_s.values())
-        slowest = sorted(self.spent_s.items(), key=lambda each: -each[1])[:SHOWN]
-        title = f"time by test file: slowest {len(slowest)} of {len(self.spent_s)}, {total_s:.1f} s in all"
-        terminalreporter.section(title)
-        for file, seconds in slowest:
+        slowest = sorted(self.spent_s.items(), key=lambda each: -each[1])
+        shown = [each for each in slowest if each[1] >= LEAST_S]
+        terminalreporter.section(f"time by test file, {total_s:.1f} s in all")
+        for file, seconds in shown:
             terminalreporter.line(f"{seconds:8.2f} s  {file} ({self.tests[file]} tests)")
+        rest_s = sum(seconds for _, seconds in slowest[len(shown) :])
+        terminalreporter.line(f"{rest_s:8.2f} s  {len(slowest) - len(shown)} other files")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -30,8 +30,9 @@ object Messages {
   val areYouThere: Array[Byte] = written(Wire.AreYouThere)(_ => ())
   val here: Array[Byte] = written(Wire.Here)(_ => ())
 
-  /** A question to an executor; the answer is its report. */
-  val askReport: Array[Byte] = written(Wire.AskReport)(_ => ())
+  /** A question to an executor; the answer is its report. heard: the last answer to this question was taken. */
+  def askReport(heard: Boolean): Array[Byte] = written(Wire.AskReport)(_.flag(heard))
+  def askReportIn(message: Array[Byte]): Boolean = read(message, Wire.AskReport)(_.flag())
 
   /** A question to an executor: how far are the instances of this topology that run there? */
   def askHowFar(topology: String): Array[Byte] = written(Wire.AskHowFar)(_.text(topology))
@@ -75,7 +76,7 @@ object Messages {
     to.each(report.lives) { life =>
       to.text(life.topology); to.text(life.runId); to.long(life.epoch); to.text(life.operator); to.int(life.index)
       to.text(life.executor); to.int(life.pid); to.int(life.tid); to.long(life.startedMs); to.long(life.endedMs)
-      to.long(life.rowsRead); to.longs(life.output)
+      to.long(life.rowsRead); to.long(life.outputBefore); to.longs(life.output)
       write(to, life.meter)
     }
     to.each(report.unreachable)(to.text)
@@ -90,7 +91,7 @@ object Messages {
     val process = ProcessUse(from.long(), from.long())
     val lives = from.each(LifeReport(
       from.text(), from.text(), from.long(), from.text(), from.int(), from.text(), from.int(), from.int(), from.long(),
-      from.long(), from.long(), from.longs(), meterIn(from)))
+      from.long(), from.long(), from.long(), from.longs(), meterIn(from)))
     Report(
       executor, heard, lives, process, from.each(from.text()), Capacity(from.text(), from.long(), from.long()),
       Enforced(from.text(), from.text()))

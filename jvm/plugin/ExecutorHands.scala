@@ -19,7 +19,8 @@ object ExecutorHands {
   @volatile private var reporter: Reporter = _
 
   /** The report that the driver asks for. */
-  private[barograph] def report(): Array[Byte] = if (reporter == null) ExecutorMail.NoAnswer else reporter.answer()
+  private[barograph] def report(heard: Boolean): Array[Byte] =
+    if (reporter == null) ExecutorMail.NoAnswer else reporter.answer(heard)
 }
 
 class ExecutorHands extends ExecutorPlugin {

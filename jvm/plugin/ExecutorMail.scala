@@ -16,12 +16,12 @@ object ExecutorMail {
 
   def take(message: Array[Byte]): Unit = Dropped.unless("orders from the driver")(Cuts.take(Messages.ordersIn(message)))
 
-  /** report: makes the report of this executor. */
-  def answer(message: Array[Byte], report: () => Array[Byte] = () => ExecutorHands.report()): Array[Byte] =
+  /** report: makes the report of this executor, told whether the driver has taken the last one it asked for. */
+  def answer(message: Array[Byte], report: Boolean => Array[Byte] = ExecutorHands.report): Array[Byte] =
     Dropped.unless("a question of the driver") {
       Wire.kindOf(message) match {
         case Wire.AreYouThere => Messages.here
-        case Wire.AskReport => report()
+        case Wire.AskReport => report(Messages.askReportIn(message))
         case Wire.AskHowFar => Messages.howFar(Lives.howFar(Messages.askHowFarIn(message)))
         case kind => throw new Malformed(s"there is no question of kind $kind")
       }

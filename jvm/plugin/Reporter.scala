@@ -40,10 +40,10 @@ final class Reporter(
   def close(): Unit = clock.shutdownNow()
 
   /** The report that the driver asks for. It has no lives while another is under way: none overtakes another. */
-  def answer(): Array[Byte] = synchronized {
+  def answer(heard: Boolean): Array[Byte] = synchronized {
     if (isUnderWay) written(Nil)
     else {
-      val found = written(lives.fresh())
+      val found = written(lives.answer(heard))
       givenNs = System.nanoTime()
       found
     }

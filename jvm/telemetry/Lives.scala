@@ -47,6 +47,7 @@ final class Life(
   private val centiseconds = new ConcurrentLinkedQueue[Array[Long]]()
   private var current = 0L
   private var count = 0L
+  private var taken = 0L
 
   /** A row leaves the topology; returns when. */
   def row(): Long = {
@@ -71,11 +72,13 @@ final class Life(
     endedMs = System.currentTimeMillis()
   }
 
-  def takeCentiseconds(): Array[Long] = {
-    val taken = mutable.ArrayBuilder.make[Long]
+  /** (centisecond, count) pairs since the last call, and how many there were before. Called by the reporter. */
+  def takeCentiseconds(): (Long, Array[Long]) = {
+    val found = mutable.ArrayBuilder.make[Long]
+    val before = taken
     var pair = centiseconds.poll()
-    while (pair != null) { taken ++= pair; pair = centiseconds.poll() }
-    taken.result()
+    while (pair != null) { found ++= pair; taken += 1; pair = centiseconds.poll() }
+    (before, found.result())
   }
 
   /** The meter as of now. Called by the reporter; latencies are included only on request, because they are long. */
@@ -102,11 +105,14 @@ final class Life(
   }
 }
 
-/** An executor's report of a life: its state now, and rows out since the last report as (centisecond, count) pairs. */
+/**
+ * An executor's report of a life: its state now, and rows out since the last report as (centisecond, count) pairs.
+ * outputBefore: how many pairs earlier reports had, so that those that come twice are known.
+ */
 final case class LifeReport(
     topology: String, runId: String, epoch: Long, operator: String, index: Int, executor: String,
     pid: Int, tid: Int, startedMs: Long, endedMs: Long, rowsRead: Long,
-    output: Array[Long], meter: MeterReport)
+    outputBefore: Long, output: Array[Long], meter: MeterReport)
 
 /** What is to be reported of an executor's instances. */
 trait ReportedLives {
@@ -119,8 +125,11 @@ trait ReportedLives {
   /** The driver has taken the last report. */
   def heard(): Unit
 
-  /** What is new since the last report. */
-  def fresh(): Seq[LifeReport]
+  /**
+   * For a report that the driver asks for. heard: it has taken the last one that it asked for; what it has not taken is
+   * repeated here, or by the next report.
+   */
+  def answer(heard: Boolean): Seq[LifeReport]
 }
 
 /** Every instance that runs, or has just run, in this executor. */
@@ -131,6 +140,8 @@ object Lives extends ReportedLives {
   private val present = ConcurrentHashMap.newKeySet[Life]()
   private val running = mutable.LinkedHashSet[Life]()
   private var unheard = Seq.empty[LifeReport]
+  // Of the last answer to the driver. It is no news: the driver says with its next question whether it has taken it.
+  private var answered = Seq.empty[LifeReport]
   private val TurnNs = 200000000L
   private val LatencyNs = 4 * TurnNs
   // Reports of ended instances, kept while the driver does not answer.
@@ -176,8 +187,19 @@ object Lives extends ReportedLives {
   def hasNews: Boolean = !begun.isEmpty || synchronized { unheard.nonEmpty || running.exists(_.endedMs > 0) }
 
   def report(): Seq[LifeReport] = synchronized {
-    val all = unheard ++ fresh()
-    unheard = all.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
+    val all = unheard ++ answered ++ fresh()
+    unheard = worthRepeating(all)
+    answered = Seq.empty
+    all
+  }
+
+  /** What no later report of the same life says again. */
+  private def worthRepeating(reports: Seq[LifeReport]): Seq[LifeReport] =
+    reports.filter(r => r.endedMs > 0 || r.output.nonEmpty).takeRight(UnheardKept)
+
+  def answer(heard: Boolean): Seq[LifeReport] = synchronized {
+    val all = (if (heard) Seq.empty else answered) ++ fresh()
+    answered = worthRepeating(all)
     all
   }
 
@@ -188,7 +210,7 @@ object Lives extends ReportedLives {
    * Instances that began or ended, and the others, those of a crowded executor not each time. Latencies are reported
    * about once a second and at the end.
    */
-  def fresh(): Seq[LifeReport] = fresh(System.nanoTime())
+  private[barograph] def fresh(): Seq[LifeReport] = fresh(System.nanoTime())
 
   private[barograph] def fresh(nowNs: Long): Seq[LifeReport] = synchronized {
     val reports = mutable.ArrayBuffer[LifeReport]()
@@ -202,8 +224,9 @@ object Lives extends ReportedLives {
         val withLatency = ended > 0 || nowNs - life.latencyToldNs >= LatencyNs
         if (withLatency) life.latencyToldNs = nowNs
         life.toldNs = nowNs
+        val (outputBefore, output) = life.takeCentiseconds()
         reports += LifeReport(life.topology, life.runId, life.epoch, life.operator, life.index, life.executor,
-          life.pid, life.tid, life.startedMs, ended, life.rowsRead.value, life.takeCentiseconds(),
+          life.pid, life.tid, life.startedMs, ended, life.rowsRead.value, outputBefore, output,
           life.metered(withLatency))
       }
       if (ended > 0) running -= life

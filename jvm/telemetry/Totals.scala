@@ -20,6 +20,7 @@ object Totals {
   /** A life: what was reported last. instance is null if its topology no longer has it. */
   private final class Told(val topology: TopologyTotals, val instance: InstanceTotals, var report: LifeReport) {
     var atNs = 0L
+    var outputTaken = 0L // (centisecond, count) pairs
   }
 
   private val told = mutable.LinkedHashMap[LifeKey, Told]()
@@ -73,11 +74,12 @@ object Totals {
       topology.due.add(had.due, now.due, stamp)
       topology.read.add(had.read, now.read, stamp)
       topology.record.add(had.record, now.record, stamp)
-      var i = 0
+      var i = 2 * Math.max(0L, life.outputTaken - report.outputBefore).toInt
       while (i + 1 < report.output.length) {
         topology.output.add(report.output(i), report.output(i + 1), stamp)
         i += 2
       }
+      life.outputTaken = Math.max(life.outputTaken, report.outputBefore + report.output.length / 2)
       val isPresent = topology.isPresent(report.runId, report.epoch)
       val rowsRead = Math.max(report.rowsRead, if (life.report == null) 0L else life.report.rowsRead)
       if (life.instance != null) {

@@ -88,8 +88,10 @@ object CrowdedTopology {
       centiseconds.flatMap(c => Seq(c, 1L)).toArray
     } else Array.emptyLongArray
     val isSource = operator == "source"
+    val outputBefore = turn * (TurnMs / 10)
     LifeReport(
-      Name, run, 0L, operator, index, executor, 1, 1000 + index, startMs, 0L, if (isSource) rows else 0L, output,
+      Name, run, 0L, operator, index, executor, 1, 1000 + index, startMs, 0L, if (isSource) rows else 0L, outputBefore,
+      output,
       MeterReport(rows, rows, rows * 50000L, rows * 60000L, turn * 80000000L, 0L, sent, latency, latency,
         if (isSource) startMs else -1L, if (isSource) 0L else -1L, if (isSource) rows else -1L,
         if (isSource) rows + 3L else -1L))

@@ -11,7 +11,7 @@ class MessagesTest {
     1L, 2L, 3L, 4L, 5L, Long.MaxValue, Array(0L, 7L), Array(9L, 8L, 1L, 2L), Array.emptyLongArray, -1L, -1L, -1L, -1L,
     throttledNs = 12L, heldMs = 13L, record = Array(7L, 6L, 3L, 4L), dueAgeMs = 14L)
   private val life = LifeReport(
-    "wörter", "run", 12L, "count", 3, "executor-1", 4711, 4712, 1700000000000L, 0L, 99L, Array(5L, -6L), meter)
+    "wörter", "run", 12L, "count", 3, "executor-1", 4711, 4712, 1700000000000L, 0L, 99L, 17L, Array(5L, -6L), meter)
   private val orders = Orders(
     17L, Map("run" -> 3L, "other" -> Long.MinValue), Set("quiet", "wörter"), Map("wörter" -> 5000L),
     Map(InstanceKey("wörter", "count", 3) -> Share(12500L, 0L), InstanceKey("t", "count", 0) -> Share(100000L, 7L)),
@@ -21,6 +21,7 @@ class MessagesTest {
   private val samples: Seq[(Array[Byte], Array[Byte] => Any)] = Seq(
     (Messages.hello("executor-1"), Messages.helloIn(_)),
     (Messages.askHowFar("wörter"), Messages.askHowFarIn(_)),
+    (Messages.askReport(heard = true), Messages.askReportIn(_)),
     (Messages.key(Array.tabulate(32)(_.toByte)), Messages.keyIn(_)),
     (Messages.orders(orders), Messages.ordersIn(_)),
     (Messages.howFar(Seq(instance, instance.copy(index = 4, reads = true))), Messages.howFarIn(_)),

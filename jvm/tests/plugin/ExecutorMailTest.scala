@@ -7,7 +7,8 @@ import org.junit.jupiter.api.Test
 
 class ExecutorMailTest {
   private val report = Array[Byte](1, 2, 3)
-  private def answer(question: Array[Byte]): Array[Byte] = ExecutorMail.answer(question, () => report)
+  private def answer(question: Array[Byte]): Array[Byte] =
+    ExecutorMail.answer(question, heard => if (heard) report else report.reverse)
 
   @Test def ordersAreTaken(): Unit = {
     ExecutorMail.take(Messages.orders(Orders(Cuts.version + 1, Map("mail-run" -> 6L), Set.empty, Map.empty)))
@@ -16,7 +17,8 @@ class ExecutorMailTest {
 
   @Test def questionsAreAnswered(): Unit = {
     assertArrayEquals(Messages.here, answer(Messages.areYouThere))
-    assertArrayEquals(report, answer(Messages.askReport))
+    assertArrayEquals(report, answer(Messages.askReport(heard = true)))
+    assertArrayEquals(report.reverse, answer(Messages.askReport(heard = false)))
     assertEquals(Nil, Messages.howFarIn(answer(Messages.askHowFar("nothing of it runs here"))))
   }
 

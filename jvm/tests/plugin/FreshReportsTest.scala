@@ -11,10 +11,15 @@ class FreshReportsTest {
   private val put = mutable.Map[String, Promise[Array[Byte]]]()
   private val taken = mutable.Buffer[String]()
   private var questions = 0
+  private val heard = mutable.Buffer[Boolean]()
 
   private def ask(waits: Boolean, executors: String*): Unit = FreshReports.ask(
     executors, waits,
-    executor => Some(() => { questions += 1; put.getOrElseUpdate(executor, Promise[Array[Byte]]()).future }),
+    executor => Some { told =>
+      heard += told
+      questions += 1
+      put.getOrElseUpdate(executor, Promise[Array[Byte]]()).future
+    },
     (executor, _) => taken += executor)
 
   private def answers(executor: String): Unit = {
@@ -24,7 +29,7 @@ class FreshReportsTest {
 
   @Test def anAnswerIsTakenBeforeTheLookGoesOn(): Unit = {
     FreshReports.ask(
-      Seq("fresh-1"), waits = true, _ => Some(() => Future.successful(Array.emptyByteArray)), (e, _) => taken += e)
+      Seq("fresh-1"), waits = true, _ => Some(_ => Future.successful(Array.emptyByteArray)), (e, _) => taken += e)
     assertEquals(Seq("fresh-1"), taken.toSeq)
   }
 
@@ -43,14 +48,24 @@ class FreshReportsTest {
   @Test def oneThatCannotBeAskedIsAskedAgainLater(): Unit = {
     FreshReports.ask(Seq("fresh-3"), waits = true, _ => None, (e, _) => taken += e)
     FreshReports.ask(
-      Seq("fresh-3"), waits = true, _ => Some(() => throw new IllegalStateException("gone")), (e, _) => taken += e)
+      Seq("fresh-3"), waits = true, _ => Some(_ => throw new IllegalStateException("gone")), (e, _) => taken += e)
     FreshReports.ask(
-      Seq("fresh-3"), waits = true, _ => Some(() => Future.failed(new IllegalStateException("gone"))),
+      Seq("fresh-3"), waits = true, _ => Some(_ => Future.failed(new IllegalStateException("gone"))),
       (e, _) => taken += e)
     assertEquals(Nil, taken.toSeq)
     ask(waits = false, "fresh-3")
     assertEquals(1, questions)
     answers("fresh-3")
+  }
+
+  @Test def anExecutorIsToldWhetherItsLastAnswerWasTaken(): Unit = {
+    ask(waits = false, "fresh-6")
+    answers("fresh-6")
+    ask(waits = false, "fresh-6")
+    put.remove("fresh-6").get.failure(new IllegalStateException("too late"))
+    ask(waits = false, "fresh-6")
+    answers("fresh-6")
+    assertEquals(Seq(false, true, false), heard.toSeq)
   }
 
   @Test def anotherApplicationDoesNotWaitForTheAnswersOfTheLast(): Unit = {
@@ -68,7 +83,7 @@ class FreshReportsTest {
   @Test def anAnswerThatCannotBeReadIsDropped(): Unit = {
     val before = Dropped.total
     FreshReports.ask(
-      Seq("fresh-4"), waits = true, _ => Some(() => Future.successful(Array.emptyByteArray)),
+      Seq("fresh-4"), waits = true, _ => Some(_ => Future.successful(Array.emptyByteArray)),
       (_, answer) => DriverHands.taken(answer))
     assertEquals(before + 1, Dropped.total)
   }

@@ -17,13 +17,13 @@ class ReporterTest {
     def hasNews: Boolean = false
     def report(): Seq[LifeReport] = Nil
     def heard(): Unit = ()
-    def fresh(): Seq[LifeReport] = Nil
+    def answer(heard: Boolean): Seq[LifeReport] = Nil
   }
 
   private val none = Array.emptyLongArray
 
   private def life(index: Int): LifeReport = LifeReport(
-    "t", "run", 0L, "split", index, "executor-1", 1, 1, 1L, 0L, 0L, none,
+    "t", "run", 0L, "split", index, "executor-1", 1, 1, 1L, 0L, 0L, 0L, none,
     MeterReport(0L, 0L, 0L, 0L, 0L, 0L, none, none, none, -1L, -1L, -1L, -1L))
 
   private def indices(message: Array[Byte]): Seq[Int] = Messages.reportIn(message).lives.map(_.index)
@@ -84,22 +84,22 @@ class ReporterTest {
   }
 
   @Test def aReportThatIsAskedForBreaksTheSilence(): Unit = {
-    val lives = new Quiet { override def fresh(): Seq[LifeReport] = Seq(life(3)) }
+    val lives = new Quiet { override def answer(heard: Boolean): Seq[LifeReport] = Seq(life(3)) }
     val reporter = new Reporter("executor-1", m => { asked.add(Messages.reportIn(m)); null },
       () => ProcessUse(1L, 2L), lives, everyMs = 1L, silentMs = 3600000L)
-    assertEquals(Seq(3), indices(reporter.answer()))
+    assertEquals(Seq(3), indices(reporter.answer(heard = true)))
     reporter.start()
     try assertNull(asked.poll(100, TimeUnit.MILLISECONDS)) finally reporter.close()
   }
 
   @Test def noneOvertakesAReportThatIsUnderWay(): Unit = {
     val lives = new Quiet {
-      override def fresh(): Seq[LifeReport] = Seq(life(3))
+      override def answer(heard: Boolean): Seq[LifeReport] = Seq(life(3))
       override def report(): Seq[LifeReport] = Seq(life(4))
     }
     val meanwhile = new LinkedBlockingQueue[Seq[Int]]()
-    lazy val reporter: Reporter = new Reporter("executor-1", _ => { meanwhile.add(indices(reporter.answer())); null },
-      () => ProcessUse(1L, 2L), lives, everyMs = 1L, silentMs = 2L)
+    lazy val reporter: Reporter = new Reporter(
+      "executor-1", _ => { meanwhile.add(indices(reporter.answer(heard = true))); null }, () => ProcessUse(1L, 2L), lives, everyMs = 1L, silentMs = 2L)
     reporter.start()
     try assertEquals(Nil, meanwhile.poll(30, TimeUnit.SECONDS)) finally reporter.close()
   }

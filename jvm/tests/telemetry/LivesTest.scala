@@ -36,11 +36,45 @@ class LivesTest {
     lives.head.end()
     assertEquals(1, Lives.report().size)
     assertTrue(Lives.hasNews)
-    assertEquals(Nil, Lives.fresh(), "a report that is asked for does not repeat it")
+    assertEquals(Nil, Lives.answer(heard = true), "a report that is asked for does not repeat it")
     assertEquals(1, Lives.report().size)
     Lives.heard()
     assertFalse(Lives.hasNews)
     assertEquals(Nil, Lives.report())
+  }
+
+  @Test def anAnswerThatTheDriverMissedIsRepeatedByTheNextOne(): Unit = {
+    begin(1)
+    lives.head.row()
+    lives.head.end()
+    val told = Lives.answer(heard = true)
+    assertEquals(Seq(true), told.map(_.endedMs > 0))
+    assertFalse(Lives.hasNews, "the driver says soon whether it has it")
+    assertEquals(told, Lives.answer(heard = false))
+    assertEquals(Nil, Lives.answer(heard = true))
+  }
+
+  @Test def anAnswerThatTheDriverMissedIsRepeatedByTheNextReport(): Unit = {
+    begin(1)
+    lives.head.end()
+    val told = Lives.answer(heard = true)
+    assertEquals(told, Lives.report())
+    assertEquals(Nil, Lives.answer(heard = false), "it is in a report that is not acknowledged")
+    assertEquals(told, Lives.report())
+  }
+
+  @Test def eachReportSaysHowMuchOutputThereWasBefore(): Unit = {
+    begin(1)
+    lives.head.row()
+    val started = System.currentTimeMillis()
+    while (System.currentTimeMillis() / 10 == started / 10) Thread.onSpinWait()
+    lives.head.row()
+    val first = Lives.fresh().head
+    lives.head.end()
+    val last = Lives.fresh().head
+    assertEquals(0L, first.outputBefore)
+    assertEquals(first.output.length / 2L, last.outputBefore)
+    assertEquals(2L, (first.output ++ last.output).grouped(2).map(_(1)).sum)
   }
 
   @Test def fewAreReportedEachTimeAndManyInTheirTurn(): Unit = {

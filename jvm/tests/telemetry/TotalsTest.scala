@@ -42,9 +42,9 @@ class TotalsTest {
 
   private def life(
       run: String, epoch: Long, operator: String, index: Int, meter: MeterReport, ended: Boolean = false,
-      output: Seq[Long] = Nil, topology: String = "t"): LifeReport =
+      output: Seq[Long] = Nil, topology: String = "t", outputBefore: Long = 0L): LifeReport =
     LifeReport(topology, run, epoch, operator, index, "1", 1, 2, 3L, if (ended) 4L else 0L, meter.executed,
-      output.toArray, meter)
+      outputBefore, output.toArray, meter)
 
   private def report(lives: LifeReport*): Unit = Totals.take("1", lives, ProcessUse(5L, 6L), clockNs)
 
@@ -156,6 +156,19 @@ class TotalsTest {
     val reader = new Reader().look()
     assertEquals(7L, reader.whole("executed")(1))
     assertEquals(Seq(7L), reader.whole("output_rows"))
+  }
+
+  @Test def outputThatIsReportedTwiceCountsOnce(): Unit = {
+    plan("run", 0L)
+    val first = life("run", 0L, "count", 0, meter(7L), output = Seq(100L, 3L, 101L, 4L))
+    report(first)
+    report(first) // its acknowledgement was lost
+    report(
+      life("run", 0L, "count", 0, meter(12L), output = Seq(101L, 4L, 102L, 5L), outputBefore = 1L),
+      life("run", 0L, "count", 0, meter(18L), output = Seq(104L, 6L), outputBefore = 4L)) // one was lost for good
+    val reader = new Reader().look()
+    assertEquals(Seq(100L, 101L, 102L, 104L), reader.whole("output_centisecond"))
+    assertEquals(Seq(3L, 4L, 5L, 6L), reader.whole("output_rows"))
   }
 
   @Test def aRemovedInstanceThatComesBackIsAnother(): Unit = {

@@ -2,7 +2,14 @@
 
 import pytest
 
-from barograph.engines.spark.bridge.baselines import FORGOTTEN_S, LONGEST_NAME, MOST_MARKS, MOST_OBSERVERS, Baselines
+from barograph.engines.spark.bridge.baselines import (
+    FORGOTTEN_S,
+    LONGEST_NAME,
+    MOST_MARKS,
+    MOST_OBSERVERS,
+    Baselines,
+    observer_in,
+)
 from barograph.engines.spark.bridge.running_totals import RunningTotals
 from barograph.model import BadInput, Node, Snapshot
 
@@ -60,3 +67,10 @@ def test_observers_are_bounded_in_number_and_time() -> None:
 def test_a_name_is_text_of_some_length(name: object) -> None:
     with pytest.raises(BadInput, match="the name of an observer must be text"):
         Baselines(at(0.0)).before(name, 1.0)  # type: ignore[arg-type]  # as a client may send it
+
+
+def test_a_request_names_its_observer() -> None:
+    assert observer_in({"observer": "page"}) == observer_in("page") == "page"
+    for request in (None, {}, {"observer": None}, {"name": "page"}):
+        with pytest.raises(BadInput, match="the name of an observer must be text"):
+            observer_in(request)

@@ -35,7 +35,7 @@ class Baselines:
 
     def before(self, observer: str, at_s: float) -> RunningTotals:
         """From where its next cycle counts: what it saw last; of a new observer, what any other saw a moment ago."""
-        require_observer(observer)
+        observer_in(observer)
         mine = self._of.get(observer)
         return self.recent(at_s, MARK_S) if mine is None else mine.totals
 
@@ -68,8 +68,9 @@ class Baselines:
         return len(self._of)
 
 
-def require_observer(name: object) -> str:
-    """The name of an observer, as a request gives it."""
+def observer_in(request: object) -> str:
+    """The observer that a request names. Each needs a name: two without one would take from each other."""
+    name = request.get("observer") if isinstance(request, dict) else request
     if isinstance(name, str) and 0 < len(name) <= LONGEST_NAME:
         return name
     raise BadInput(f"the name of an observer must be text of 1 to {LONGEST_NAME} characters, not {name!r:.60}")

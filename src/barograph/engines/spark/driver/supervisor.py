@@ -16,7 +16,7 @@ from barograph.config import resolve
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.port import CONTROLLER
 from barograph.engines.spark.attached_controllers import AttachedControllers
-from barograph.engines.spark.bridge.baselines import require_observer
+from barograph.engines.spark.bridge.baselines import observer_in
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.driver.apply_when_up import apply_when_up
 from barograph.engines.spark.driver.change_signal import ChangeSignal
@@ -158,13 +158,13 @@ class Supervisor:
             sweep_sockets(folder)
             path = folder / SOCKETS.replace("*", str(os.getpid()))
             verbs: dict[str, Callable[[Any], Any]] = {
-                "observe": lambda body: to_json(self.observe(_observer(body))),
+                "observe": lambda body: to_json(self.observe(observer_in(body))),
                 "apply": lambda body: to_json(self.apply(from_json(Plan, body))),
                 "status": lambda _: self.status(),
                 "freeze": self._freeze,
                 "nodes": self._nodes,
                 "pace": self.engine.pace.want,
-                "glance": lambda body: to_json(self.engine.glance(_observer(body))),
+                "glance": lambda body: to_json(self.engine.glance(observer_in(body))),
                 "news": self.change_signal.verb,
                 "controllers": self.controllers.verb,
             }
@@ -204,11 +204,6 @@ class Supervisor:
             query.stop()
         for upkeep in self._upkeep:
             upkeep.close()
-
-
-def _observer(body: Any) -> str:
-    """The observer that a request names; requests without a name share the controller's baseline."""
-    return CONTROLLER if body is None else require_observer(body.get("observer") if isinstance(body, dict) else body)
 
 
 def sweep_sockets(folder: Path) -> None:
