@@ -74,7 +74,7 @@ object Credit {
  * The sender's side: how many rows, counted from the epoch's start, each receiver lets it send. It is the handler of
  * the writer's incoming messages. calmMs: how long half-filled buffers wait by Spark's own setting.
  */
-final class Credit private[barograph] (
+class Credit private[barograph] (
     acknowledged: (Int, Long) => Unit, shuffleId: Int, writerId: Int, receivers: Int, task: TaskContext,
     errors: ErrorNotifier, key: Array[Byte], meter: Meter, calmMs: Long)
   extends Guard(acknowledged, shuffleId, writerId, receivers, task, errors, key) {

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
 class LeaseTest {
-  @TempDir private var folder: JavaPath = _
+  @TempDir var folder: JavaPath = _
   private val here = Owner.here("app-1", "first")
   /** Of another machine: only its renewals tell whether it lives. */
   private val there = here.copy(machine = "another", host = "far", application = "app-2", name = "second")
