@@ -2,27 +2,34 @@
 Streaming guide and its Kafka guide. Nothing was added to it.
 
     barograph submit --conf spark.sql.shuffle.partitions=2 --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 \
-        examples/kafka_windowed_word_count.py localhost:9092 lines counts checkpoint
+        examples/kafka_windowed_word_count.py client.properties lines counts checkpoint
 
-The arguments are the addresses of brokers, the topic to read, the topic to write, and the checkpoint. In real-time mode
-all instances run at once, each in a seat of its own: one for each partition of the topic, and two of the count.
-Whoever reads the output takes the last record of each key: a count is written again whenever it changes, and the rows
-of an epoch are written again when the query is restarted.
+The arguments are a file with the settings of Kafka's clients, as Kafka's own tools take it (bootstrap.servers=HOST:PORT,
+and a login where brokers ask for one), the topic to read, the topic to write, and the checkpoint. In real-time mode all
+instances run at once, each in a seat of its own: one for each partition of the topic, and two of the count.
+
+The last record of a key is its count: it is written again whenever it changes, and a restart writes some of the records
+again.
 """
 
 import sys
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import explode, split, window
 
-servers, topic, output, checkpoint = sys.argv[1:]
+client, topic, output, checkpoint = sys.argv[1:]
 
 spark = SparkSession.builder.appName("KafkaWindowedWordCount").getOrCreate()
+
+# Kafka's own configurations are options with the prefix kafka.
+settings = [line.split("=", 1) for line in Path(client).read_text().splitlines() if "=" in line]
+kafka = {"kafka." + name.strip(): value.strip() for name, value in settings}
 
 # Create DataFrame representing the stream of input lines from Kafka, with the time of each line
 lines = (
     spark.readStream.format("kafka")
-    .option("kafka.bootstrap.servers", servers)
+    .options(**kafka)
     .option("subscribe", topic)
     .option("startingOffsets", "earliest")
     .load()
@@ -41,12 +48,10 @@ windowed_counts = (
 
 # Write key-value data to Kafka: the start of the window and the word, and the count
 query = (
-    windowed_counts.selectExpr(
-        "CONCAT(CAST(window.start AS STRING), ' ', word) AS key", "CAST(count AS STRING) AS value"
-    )
+    windowed_counts.selectExpr("CONCAT(window.start, ' ', word) AS key", "CAST(count AS STRING) AS value")
     .writeStream.outputMode("update")
     .format("kafka")
-    .option("kafka.bootstrap.servers", servers)
+    .options(**kafka)
     .option("topic", output)
     .option("checkpointLocation", checkpoint)
     .trigger(realTime="5 seconds")

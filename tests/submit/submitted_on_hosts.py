@@ -38,7 +38,9 @@ class SubmittedOnHosts:
         return out
 
     def status(self) -> dict[str, Any]:
-        drivers: list[dict[str, Any]] = json.loads(self.ask("status", "--format", "json") or "[]")
+        said = self.ask("status", "--format", "json")
+        open("/tmp/kh-status.log", "a").write(f"{time.time():.1f} {json.dumps(json.loads(said or '[]'))}\n")  # DEBUG
+        drivers: list[dict[str, Any]] = json.loads(said or "[]")
         return next((driver for driver in drivers if driver["topologies"]), {})
 
     def topology(self) -> dict[str, Any]:

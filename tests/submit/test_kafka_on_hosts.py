@@ -25,6 +25,7 @@ from barograph.workloads.replay import Replay
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "kafka_windowed_word_count.py"
 VERDICT = Path(__file__).with_name("window_topics.py")
+CLIENT = Path("/tmp/client.properties")  # of the driver's host
 # Five times as much and back; the last part is as long as a lost host and a broker need.
 LOAD = "ramp 0s=400 20s=400 30s=2000 70s=2000 80s=400 900s=400"
 FALLEN_S = 85.0
@@ -61,7 +62,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
             yield Stage(cluster, broker, feed, feeding)
         finally:  # DEBUG
             import shutil  # DEBUG
-            shutil.copytree(cluster.hosts.home.folder, "/tmp/kh-last", dirs_exist_ok=True, ignore=shutil.ignore_patterns("tmp", "shared"))  # DEBUG
+            shutil.copytree(cluster.hosts.home.folder, "/tmp/kh-last", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.jar", "spark", "blockmgr*", "java", "state"))  # DEBUG
             shutil.copytree(tmp_path, "/tmp/kh-last/tmp_path", dirs_exist_ok=True)  # DEBUG
 
 
@@ -75,7 +76,9 @@ def test_from_topic_to_topic_every_last_count_is_right_although_a_host_and_the_b
     # Within a quota every instance has a limit; without one, a topology that is alone is not limited.
     settings = ("spark.sql.shuffle.partitions=2", "spark.barograph.query.quotaCpu=180")
     options = ["--act", "--jars", jars, *(word for setting in settings for word in ("--conf", setting))]
-    arguments = [broker.address, "lines", "counts", str(SHARED / "checkpoint")]
+    client = {"bootstrap.servers": broker.address, **broker.client}
+    (cluster.driver.folder / "tmp" / CLIENT.name).write_text("".join(f"{k}={v}\n" for k, v in client.items()))
+    arguments = [str(CLIENT), "lines", "counts", str(SHARED / "checkpoint")]
     script = SubmittedOnHosts(cluster, tmp_path / "out", options, SCRIPT, arguments)
     script.settle(lambda: bool(script.topology()), 300.0)
     assert "act: queries are kept; adaptive acts" in script.said()
@@ -102,7 +105,6 @@ def test_from_topic_to_topic_every_last_count_is_right_although_a_host_and_the_b
     script.end()
 
     load = {**REPLAY.options(), "start_ms": str(start_ms)}
-    client = {"bootstrap.servers": broker.address, **broker.client}
     given = {"topic": "lines", "output": "counts", "client": client, "load": load, "jars": jars.split(",")}
     verdict = json.loads(cluster.driver.run([sys.executable, str(VERDICT), json.dumps(given)], 300.0).splitlines()[-1])
     print(verdict | {"wrong": len(verdict["wrong"])}, restarts)

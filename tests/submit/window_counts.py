@@ -17,10 +17,9 @@ from barograph.workloads.replay import FORMAT
 
 
 def watermark_ms(checkpoint: Path) -> int:
-    """The one by which the last committed epoch may have dropped state, or a later one."""
-    epoch = last_committed_epoch(checkpoint)
-    said = (checkpoint / "commits" / str(epoch)).read_text(encoding="utf-8").splitlines()
-    return int(json.loads(said[1])["nextBatchWatermarkMs"])
+    """By which the last committed epoch has dropped windows."""
+    lines = (checkpoint / "offsets" / str(last_committed_epoch(checkpoint))).read_text(encoding="utf-8").splitlines()
+    return int(json.loads(lines[1])["batchWatermarkMs"])
 
 
 def main(checkpoint: Path) -> None:

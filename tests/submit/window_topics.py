@@ -7,6 +7,7 @@ rows and counts there are, how many records were written, and which last records
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ def rows_of(spark: SparkSession, topic: str, client: dict[str, str]) -> DataFram
 
 
 def main(given: dict[str, Any]) -> None:
-    jars = class_path(*given["jars"], *workloads_settings()["spark.driver.extraClassPath"].split(":"))
+    jars = class_path(*map(Path, given["jars"]), *map(Path, workloads_settings()["spark.driver.extraClassPath"].split(":")))
     local = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4"}
     spark = open_session("window-topics", plain_settings(), jars, local)
     counted = rows_of(spark, given["topic"], given["client"]).groupBy("partition").count()
