@@ -38,9 +38,7 @@ class SubmittedOnHosts:
         return out
 
     def status(self) -> dict[str, Any]:
-        said = self.ask("status", "--format", "json")
-        open("/tmp/kh-status.log", "a").write(f"{time.time():.1f} {json.dumps(json.loads(said or '[]'))}\n")  # DEBUG
-        drivers: list[dict[str, Any]] = json.loads(said or "[]")
+        drivers: list[dict[str, Any]] = json.loads(self.ask("status", "--format", "json") or "[]")
         return next((driver for driver in drivers if driver["topologies"]), {})
 
     def topology(self) -> dict[str, Any]:
@@ -64,7 +62,7 @@ class SubmittedOnHosts:
         deadline = time.monotonic() + timeout_s
         while not condition():
             assert self._program.poll() is None and time.monotonic() < deadline, self.said()[-6000:]
-            time.sleep(1.0)
+            time.sleep(2.0)  # each look starts a program
 
     def lose_a_used_host(self) -> str:
         """One with instances on it. Returns its name."""
