@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import window
 
-from barograph.engines.spark.conf import class_path, plain_settings, workloads_settings
+from barograph.engines.spark.conf import WORKLOADS_JAR, class_path, plain_settings, plugin_jar
 from barograph.engines.spark.session import open_session
 from barograph.workloads.replay import FORMAT
 
@@ -24,7 +24,7 @@ def rows_of(spark: SparkSession, topic: str, client: dict[str, str]) -> DataFram
 
 
 def main(given: dict[str, Any]) -> None:
-    jars = class_path(*map(Path, given["jars"]), *map(Path, workloads_settings()["spark.driver.extraClassPath"].split(":")))
+    jars = class_path(plugin_jar(), WORKLOADS_JAR, *map(Path, given["jars"]))
     local = {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "4"}
     spark = open_session("window-topics", plain_settings(), jars, local)
     counted = rows_of(spark, given["topic"], given["client"]).groupBy("partition").count()
