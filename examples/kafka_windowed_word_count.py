@@ -1,11 +1,11 @@
 """Counts the words of a topic in sliding windows and writes the counts into another topic, as in Spark's Structured
-Streaming guide and its Kafka guide. Nothing was added to it. Under barograph submit it needs Spark's Kafka connector, by
---packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0 or by --jars, and --conf spark.sql.shuffle.partitions=2: in
-real-time mode all instances run at once, each in a seat of its own, one for each partition of the topic and two of the
-count.
+Streaming guide and its Kafka guide. Nothing was added to it.
 
-Its arguments are a file with the settings of Kafka's clients, as Kafka's own tools take it (bootstrap.servers=..., and a
-login where brokers ask for one), the topic to read, the topic to write, and the checkpoint.
+Under barograph submit it needs Spark's Kafka connector, by --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0
+or by --jars, and --conf spark.sql.shuffle.partitions=2: in real-time mode all instances run at once, each in a seat of
+its own, one for each partition of the topic and two of the count. Its arguments are a file with the settings of Kafka's
+clients, as Kafka's own tools take it (bootstrap.servers=..., and a login where brokers ask for one), the topic to read,
+the topic to write, and the checkpoint.
 
 The last record of a key is its count: it is written again whenever it changes, and a restart writes some of the records
 again.
