@@ -36,7 +36,8 @@ def barograph_run(*more: str, timeout_s: float = 800.0) -> subprocess.CompletedP
 
 
 class Eavesdropper:
-    """Reads what any user can, and all logs, for as long as its block lasts. told: logs with a password in them."""
+    """Reads what any user can, and all logs, for as long as its block lasts. told: logs with a password in them.
+    listened: to its end."""
 
     def __init__(self, state: Path) -> None:
         self._state, self._ended = state, threading.Event()
@@ -44,6 +45,7 @@ class Eavesdropper:
         self.commands: set[str] = set()
         self.logs: set[Path] = set()
         self.told: set[Path] = set()
+        self.listened = False
         self._thread = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> "Eavesdropper":
@@ -60,9 +62,11 @@ class Eavesdropper:
                 with suppress(OSError):
                     if process.name.isdecimal():
                         self.commands.add((process / "cmdline").read_text(errors="replace"))
-            for file in self._state.rglob("*"):
-                with suppress(OSError):
-                    self._look_at(file)
+            for folder, _, names in os.walk(self._state):  # which goes on where a folder is removed meanwhile
+                for name in names:
+                    with suppress(OSError):
+                        self._look_at(Path(folder) / name)
+        self.listened = True
 
     def _look_at(self, file: Path) -> None:
         if file.name == "server.properties":
@@ -84,6 +88,7 @@ def test_every_row_is_counted_once_although_the_broker_is_killed_and_an_instance
             "--sink", "kafka", "--at", "8:kill broker", "--at", "20:move count/1=node-1",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+    assert listening.listened
     assert len(listening.passwords) == 2  # of clients and of the quorum
     assert any("kafka.Kafka" in command for command in listening.commands)
     assert {log.name for log in listening.logs} >= {"broker.log", "err", "stderr", "master.log"}

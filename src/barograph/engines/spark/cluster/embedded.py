@@ -80,6 +80,8 @@ class EmbeddedCluster:
             "spark.executor.cores": str(settings.seats),
             "spark.executor.instances": str(settings.nodes * settings.executors),
             "spark.executor.memory": f"{settings.memory_mb}m",
+            # Hadoop gives checkpoint files these rights, whatever the masks of processes are.
+            "spark.hadoop.fs.permissions.umask-mode": "077",
             "spark.executor.extraJavaOptions": " ".join(
                 (
                     "-XX:+UseSerialGC",
