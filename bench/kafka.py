@@ -75,7 +75,8 @@ class Told:
 
 def one(folder: Path, name: str, broker: Broker | None, load: str, seconds: float, *more: str) -> Told:
     say(f"-- {name}: {load}, {seconds:g} s")
-    source = () if broker is None else ("--source", "kafka", "--brokers", broker.address)
+    reached = () if broker is None else ("--brokers", broker.address, "--brokers-file", str(broker.client))
+    source = () if broker is None else ("--source", "kafka", *reached)
     shape = ("--load", load, "--seconds", f"{seconds:g}", "--epoch", "20s")
     report, error = whole_run("wordcount", *shape, *source, *more, timeout_s=600.0 + 3 * seconds)
     if report is None:

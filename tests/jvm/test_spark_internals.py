@@ -69,6 +69,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "testing/HeapUse.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/WriteCost.scala": ("compares with Spark's own checkpoint files", {"sql.execution"}),
     "testing/Stranger.scala": ("speaks Spark's RPC from outside", {"SecurityManager", "SparkConf", "rpc"}),
+    "testing/Submission.scala": ("asks a master to run a program", {"deploy", "rpc"}),
     "testing/UnlistedSink.scala": ("is a sink for rows that are updates", {"sql.internal.connector"}),
 }
 FILES = {

@@ -2,12 +2,16 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from barograph.engines.spark.folders import state_folder
 from barograph.kafka import Login, broker_jars, connector_jars, start_broker
 from barograph.kafka.feed import explained
 from barograph.maven import FetchFailed
@@ -31,15 +35,66 @@ def barograph_run(*more: str, timeout_s: float = 800.0) -> subprocess.CompletedP
     )
 
 
+class Eavesdropper:
+    """Reads what any user can, and all logs, for as long as its block lasts. told: logs with a password in them.
+    listened: to its end."""
+
+    def __init__(self, state: Path) -> None:
+        self._state, self._ended = state, threading.Event()
+        self.passwords: set[str] = set()
+        self.commands: set[str] = set()
+        self.logs: set[Path] = set()
+        self.told: set[Path] = set()
+        self.listened = False
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> "Eavesdropper":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _listen(self) -> None:
+        while not self._ended.wait(0.5):
+            for process in Path("/proc").iterdir():
+                with suppress(OSError):
+                    if process.name.isdecimal():
+                        self.commands.add((process / "cmdline").read_text(errors="replace"))
+            for folder, _, names in os.walk(self._state):  # which goes on where a folder is removed meanwhile
+                for name in names:
+                    with suppress(OSError):
+                        self._look_at(Path(folder) / name)
+        self.listened = True
+
+    def _look_at(self, file: Path) -> None:
+        if file.name == "server.properties":
+            self.passwords |= set(re.findall(r' password="(\w+)"', file.read_text()))
+        elif file.suffix == ".log" or file.name in ("stdout", "stderr", "out", "err"):
+            self.logs.add(file)
+            content = file.read_text(errors="replace")
+            if any(password in content for password in self.passwords):
+                self.told.add(file)
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("kafka")
 def test_every_row_is_counted_once_although_the_broker_is_killed_and_an_instance_moves() -> None:
-    done = barograph_run(
-        "--load", "steps 0s=300 10s=900 15s=300", "--seconds", "30", "--epoch", "8s", "--format", "json",
-        "--sink", "kafka", "--at", "8:kill broker", "--at", "20:move count/1=node-1",
-    )  # fmt: skip
+    with Eavesdropper(state_folder()) as listening:
+        done = barograph_run(
+            "--load", "steps 0s=300 10s=900 15s=300", "--seconds", "30", "--epoch", "8s", "--format", "json",
+            "--sink", "kafka", "--at", "8:kill broker", "--at", "20:move count/1=node-1",
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+    assert listening.listened
+    assert len(listening.passwords) == 2  # of clients and of the quorum
+    assert any("kafka.Kafka" in command for command in listening.commands)
+    assert {log.name for log in listening.logs} >= {"broker.log", "err", "stderr", "master.log"}
+    heard = [*listening.commands, done.stdout, done.stderr]
+    assert [words for words in heard if any(password in words for password in listening.passwords)] == []
+    assert listening.told == set(), "no password is in a log"
     report = json.loads(done.stdout)
     assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
     assert report["lines"] == {"due": 12000, "undrained": 0}

@@ -14,6 +14,7 @@ from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import open_session, real_time
 from barograph.experiments.running.warm_up import require_alive
 from barograph.kafka import connector_jars, start_broker
+from barograph.workloads.topic import Topic
 
 ROWS = 500
 AGE_S = 2.0
@@ -29,12 +30,13 @@ def main(folder: Path) -> None:
         spark = open_session("times of a topic", plugin_settings(), jars, local, log=folder / "jvm.log")
         engine = SparkEngine(spark, {})
         rows = spark.range(ROWS).selectExpr("cast(id as string) as key", "'x' as value")
-        rows.write.format("kafka").option("kafka.bootstrap.servers", broker.address).option("topic", "lines").save()
+        reached = Topic("lines", broker.address, broker.login.options()).options()
+        rows.write.format("kafka").options(**reached).option("topic", "lines").save()
         produced_s = time.monotonic()
         while time.monotonic() - produced_s < AGE_S:
             time.sleep(0.1)
         age_s = time.monotonic() - produced_s
-        read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.address)
+        read = spark.readStream.format("kafka").options(**reached)
         lines = read.option("subscribe", "lines").option("startingOffsets", "earliest").load()
         writer = lines.repartition(2).selectExpr("key", "timestamp").writeStream.format("noop").outputMode("update")
         writer = writer.queryName("timed").option("checkpointLocation", str(folder / "checkpoint"))

@@ -1,7 +1,8 @@
 """Check whether this machine has what Barograph needs, and what is open to whom: each line is ok, or says what to do.
 
-It lists the ports on which Spark processes of this user listen, with or without a secret, files that other users can
-read, and who may change CPU limits. Exit code 0 when everything essential was found and nothing is open, 1 when not.
+It lists the ports of this user's Spark, Python and Kafka processes, with or without a secret, checkpoints, histories
+and other files that other users can read, and who may change CPU limits. Exit code 0 when everything essential was
+found and nothing is open, 1 when not.
 """
 
 import argparse

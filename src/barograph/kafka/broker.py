@@ -1,8 +1,8 @@
 """A Kafka broker on this machine: one node that is its own controller (KRaft), for tests and demonstrations.
 
 It keeps its data in a temporary folder, can be killed and started again with that data, and ends with the process that
-started it, whatever happens to that process. It is not for production: one replica, loopback, and a password, if there
-is one, in plain text.
+started it, whatever happens to that process. Each listener asks for a login, since every user of the machine reaches
+loopback. It is not for production: one replica, and passwords cross loopback in plain text, where only root sees them.
 """
 
 import re
@@ -12,19 +12,22 @@ import socket
 import subprocess
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.start_signs import StartFailed, tail
+from barograph.engines.spark.security.private_files import append_private, write_private
 from barograph.guardian import Guarded, guarded
 from barograph.kafka.fetched import broker_jars
 from barograph.model.checks import require
 
 START_TIMEOUT_S = 120.0
 _POLL_S = 0.02
+_PASSWORD_BYTES = 24
+_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _UP = re.compile(rb"Kafka Server started")
 _JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xms64m", "-Xmx256m")
 _LOGGING = """\
@@ -50,28 +53,40 @@ class Login:
     def __post_init__(self) -> None:
         require(self.user.isalnum() and self.password.isalnum(), "a broker's user and password are letters and digits")
 
+    @classmethod
+    def random(cls, user: str) -> "Login":
+        return cls(user, secrets.token_hex(_PASSWORD_BYTES))
+
     def options(self) -> dict[str, str]:
         """For a client of the broker; sources and sinks of Spark take them with ``kafka.`` in front."""
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-        return {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": f'{module} required username="{self.user}" password="{self.password}";',
-        }
+        return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{self._known};"}
+
+    def accepted(self) -> str:
+        """For a listener: who it lets in, and who the broker itself is when it connects to it."""
+        return f'{self._known} user_{self.user}="{self.password}";'
+
+    @property
+    def _known(self) -> str:
+        return f'{_MODULE} required username="{self.user}" password="{self.password}"'
 
 
 class Broker:
-    """Made by ``start_broker``. address: host and port, as ``kafka.bootstrap.servers`` takes it; it stays the same."""
+    """Made by ``start_broker``. address: host and port, as ``kafka.bootstrap.servers`` takes it; it stays the same.
 
-    def __init__(self, home: Guarded, host: str, partitions: int, login: Login | None = None) -> None:
+    login: of its only user. controllers: host and port of the listener of the quorum, which has another login, known to
+    the broker alone. properties: its settings. client: what a client needs, as a file; its owner alone reads both."""
+
+    def __init__(self, home: Guarded, host: str, partitions: int, login: Login) -> None:
         ports = _free_ports(host, 2)
-        self.address = f"{host}:{ports[0]}"
+        self.address, self.controllers = (f"{host}:{port}" for port in ports)
         self.login = login
         self._home = home
         self._child: subprocess.Popen[bytes] | None = None
         folder = home.folder
-        (folder / "logging.properties").write_text(_LOGGING)
-        (folder / "server.properties").write_text(_properties(folder, host, ports, partitions, login))
+        write_private(folder / "logging.properties", _LOGGING)
+        self.properties, self.client = folder / "server.properties", folder / "client.properties"
+        write_private(self.properties, _lines(_properties(folder, host, ports, partitions, login)))
+        write_private(self.client, _lines(login.options()))
         java = find_java()
         self._java = (
             str(java.command), *_JVM, f"-Dlog4j2.configurationFile={folder / 'logging.properties'}",
@@ -91,8 +106,7 @@ class Broker:
 
     def format(self) -> None:
         """Prepare the data folder, once."""
-        settings = str(self._home.folder / "server.properties")
-        done = self._run(["kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", settings])
+        done = self._run(["kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", str(self.properties)])
         if done.wait(START_TIMEOUT_S) != 0:
             raise StartFailed(f"the broker's data folder could not be prepared:\n{tail(self.log)}")
 
@@ -100,7 +114,7 @@ class Broker:
         """Start it with the data it has. Returns when it serves."""
         require(self._child is None, f"the broker at {self.address} is up already")
         offset = self.log.stat().st_size
-        self._child = self._run(["kafka.Kafka", str(self._home.folder / "server.properties")])
+        self._child = self._run(["kafka.Kafka", str(self.properties)])
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             ended = self._child.poll() is not None  # before the log is read, so that its last lines are not missed
@@ -121,22 +135,23 @@ class Broker:
             self._child = None
 
     def _run(self, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        with self.log.open("ab") as log:
+        with append_private(self.log) as log:
             return subprocess.Popen(
                 [*self._java, *arguments], env={"PATH": "/usr/bin:/bin", **self._home.mark},
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._home.folder, start_new_session=True,
+                umask=0o077,
             )  # fmt: skip
 
 
 @contextmanager
 def start_broker(host: str = "127.0.0.1", partitions: int = 2, login: Login | None = None) -> Iterator[Broker]:
     """A broker that serves until the block ends. partitions: of topics, which are created when they are first used.
-    login: of its only user; None: anybody may use it.
+    login: of its only user; None: a random one, which is in ``Broker.login``.
 
     FetchFailed where its jars cannot be had, StartFailed where it does not start.
     """
     with guarded("kafka") as home:
-        broker = Broker(home, host, partitions, login)
+        broker = Broker(home, host, partitions, login or Login.random("barograph"))
         broker.format()
         broker.start()
         try:
@@ -145,16 +160,21 @@ def start_broker(host: str = "127.0.0.1", partitions: int = 2, login: Login | No
             broker.kill()
 
 
-def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int, login: Login | None) -> str:
-    protocol = "PLAINTEXT" if login is None else "SASL_PLAINTEXT"
-    settings: dict[str, object] = {
+def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int, login: Login) -> dict[str, object]:
+    return {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@{host}:{ports[1]}",
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": f"BROKER:{protocol},CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": "BROKER:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
         "inter.broker.listener.name": "BROKER",
         "listeners": f"BROKER://{host}:{ports[0]},CONTROLLER://{host}:{ports[1]}",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.broker.plain.sasl.jaas.config": login.accepted(),
+        # Clients have no business in the quorum, where the broker could be told anything.
+        "listener.name.controller.plain.sasl.jaas.config": Login.random("controller").accepted(),
         "log.dirs": folder / "data",
         "num.partitions": partitions,
         "offsets.topic.num.partitions": 1,
@@ -168,13 +188,9 @@ def _properties(folder: Path, host: str, ports: Sequence[int], partitions: int, 
         "broker.session.timeout.ms": 3000,
         "broker.heartbeat.interval.ms": 1000,
     }
-    if login is not None:
-        known = login.options()["sasl.jaas.config"].removesuffix(";")
-        settings |= {
-            "sasl.enabled.mechanisms": "PLAIN",
-            "sasl.mechanism.inter.broker.protocol": "PLAIN",
-            "listener.name.broker.plain.sasl.jaas.config": f'{known} user_{login.user}="{login.password}";',
-        }
+
+
+def _lines(settings: Mapping[str, object]) -> str:
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 

@@ -13,6 +13,7 @@ from barograph.engines.spark.cluster.java import find_java, spark_jars
 from barograph.engines.spark.cluster.start_signs import tail
 from barograph.engines.spark.conf import WORKLOADS_JAR, plugin_jar
 from barograph.engines.spark.query.failures.kafka_errors import kafka_error
+from barograph.engines.spark.security.private_files import append_private, write_private
 from barograph.guardian import Guarded, guarded
 from barograph.kafka.fetched import connector_jars
 from barograph.model import BadInput
@@ -34,13 +35,13 @@ class Feed:
         settings |= {f"replay.{name}": value for name, value in replay.items()}
         # A file, because every user of the machine can read a command line, and a client's options may have a password.
         properties = home.folder / "feed.properties"
-        properties.write_text("".join(f"{name}={_escaped(value)}\n" for name, value in settings.items()))
+        write_private(properties, "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items()))
         jars = (plugin_jar(), WORKLOADS_JAR, *connector_jars(), *spark_jars())
         command = [str(find_java().command), *_JVM, "-cp", ":".join(map(str, jars)), _MAIN, str(properties)]
-        with self._out.open("ab") as out, self._err.open("ab") as err:
+        with append_private(self._out) as out, append_private(self._err) as err:
             self._child = subprocess.Popen(
                 command, env={"PATH": "/usr/bin:/bin", **home.mark}, stdin=subprocess.PIPE, stdout=out, stderr=err,
-                cwd=home.folder, start_new_session=True,
+                cwd=home.folder, start_new_session=True, umask=0o077,
             )  # fmt: skip
 
     @property

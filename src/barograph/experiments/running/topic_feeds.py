@@ -17,8 +17,8 @@ from barograph.workloads.workload import Workload
 
 @dataclass(frozen=True)
 class TopicFeeds:
-    """One topic for each input. broker: the one that was started for the run; None: they are on another. out: the topic
-    that the result goes to."""
+    """One topic for each input. kafka: with the login of the broker. broker: the one that was started for the run;
+    None: they are on another. out: the topic that the result goes to."""
 
     brokers: str
     kafka: FromKafka
@@ -59,6 +59,7 @@ def open_feeds(settings: RunSettings, ending: ExitStack, say: Callable[[str], No
     if kafka.brokers is None:
         say("starting a Kafka broker")
         broker = ending.enter_context(start_broker())
+        kafka = replace(kafka, client=broker.login.options())
     brokers = kafka.brokers or (broker.address if broker is not None else "")
     name = f"barograph-{settings.workload.name}-{secrets.token_hex(4)}"
     topics, feeds = _filled(settings.inputs(0), name, brokers, kafka, ending)

@@ -1,98 +1,26 @@
-"""Another user of the machine against a running cluster with a query: no port and no file gives anything, and nothing
-that is sent to a port ends the query."""
+"""Another user of the machine against the ports of a running cluster with a query: none gives anything, and nothing
+that is sent to one ends the query."""
 
 import base64
 import hashlib
 import hmac
-import json
 import os
 import re
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
+from pyspark.java_gateway import ensure_callback_server_started
+from tests.engines.spark.security.another_user import Attacker, attacker, every_pid, refusals
 
-from barograph.engines.spark.cluster.node_status import option_of
-from barograph.engines.spark.cluster.processes import marked
-from barograph.engines.spark.folders import STATE_VARIABLE
+from barograph.engines.spark.health import Finding
+from barograph.engines.spark.security.exposure import exposed
 from barograph.engines.spark.security.ports import listening
-from barograph.engines.spark.security.secret import DAEMONS_FILE, SECRET_FILE, read_secret
+from barograph.engines.spark.security.secret import DAEMONS_FILE, read_secret
 from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
-pytestmark = pytest.mark.spark
-ATTACKS = Path(__file__).with_name("attacks.py")
-SOURCES = Path(__file__).parents[4]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("state")]
 EPOCHS = 4
 NO_ENDPOINT = "Cannot find endpoint"
-
-
-@pytest.fixture(autouse=True)
-def clusters_folder(shared_stage: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The shared cluster was started with another state folder than a single test has."""
-    options = shared_stage.spark.sparkContext.getConf().get("spark.executor.extraJavaOptions") or ""
-    found = re.search(r"-Djava\.io\.tmpdir=(\S+)/runs/[^/]+/tmp", options)
-    assert found
-    monkeypatch.setenv(STATE_VARIABLE, found[1])
-
-
-@pytest.fixture(scope="module")
-def running(shared_stage: LocalCluster) -> Iterator[RunningQuery]:
-    with shared_stage.query(name="guarded", epoch_s=2.0) as counting:
-        yield counting
-
-
-class Attacker:
-    """A program of another user. Words go in as they are known; ``end`` returns what it got."""
-
-    def __init__(self) -> None:
-        if os.getuid() != 0:
-            pytest.skip("only root can start a program as another user")
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", str(ATTACKS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
-        )
-
-    def give(self, **what: str | int) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(what) + "\n")
-        self._process.stdin.flush()
-
-    def end(self) -> dict[str, Any]:
-        said, _ = self._process.communicate(timeout=120)
-        found: dict[str, Any] = json.loads(said)
-        assert found["uid"] != os.getuid()
-        return found
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-@contextmanager
-def attacker() -> Iterator[Attacker]:
-    made = Attacker()
-    try:
-        yield made
-    finally:
-        made.kill()
-
-
-def java(stage: LocalCluster) -> Any:
-    """The classes of the driver's JVM."""
-    return stage.spark._jvm
-
-
-def driver_pids(stage: LocalCluster) -> tuple[int, ...]:
-    return os.getpid(), int(java(stage).java.lang.ProcessHandle.current().pid())
-
-
-def every_pid(stage: LocalCluster) -> tuple[int, ...]:
-    return (*driver_pids(stage), *(process.pid for process in marked(stage.cluster.run.run_id)))
 
 
 def test_no_port_gives_a_row_runs_a_call_or_ends_the_query(shared_stage: LocalCluster, running: RunningQuery) -> None:
@@ -125,40 +53,29 @@ def attack_new(stage: LocalCluster, stranger: Attacker, tried: set[tuple[str, in
             stranger.give(address=place[0], port=place[1])
 
 
-def knock(stage: LocalCluster, where: str, endpoint: str, secret: str) -> str:
-    host, port = where.rsplit(":", 1)
-    return str(java(stage).org.apache.spark.barograph.testing.Stranger.knock(host, int(port), endpoint, secret))
-
-
-def test_only_the_secret_opens_master_and_driver(shared_stage: LocalCluster) -> None:
-    secret = read_secret(shared_stage.cluster.run.folder)["spark.authenticate.secret"]
-    conf = shared_stage.spark.sparkContext.getConf()
-    driver = f"{conf.get('spark.driver.host')}:{conf.get('spark.driver.port')}"
-    for where, endpoint in ((shared_stage.cluster.master.removeprefix("spark://"), "Master"),
-                            (driver, "CoarseGrainedScheduler")):  # fmt: skip
-        assert knock(shared_stage, where, endpoint, "") != ""
-        assert knock(shared_stage, where, endpoint, "0" * len(secret)) != ""
-        assert knock(shared_stage, where, endpoint, secret) == ""
-
-
-def test_no_port_takes_a_stranger_for_one_of_its_own(shared_stage: LocalCluster, running: RunningQuery) -> None:
+def test_no_port_takes_another_user_for_one_of_its_own_and_no_master_takes_a_program(
+    shared_stage: LocalCluster, running: RunningQuery, open_folder: Path
+) -> None:
     """Every port of every process: one whose RPC answers a stranger would say that it has no such endpoint."""
     secret = read_secret(shared_stage.cluster.run.folder)["spark.authenticate.secret"]
-    ports = {
-        f"{'127.0.0.1' if p.address in ('::', '0.0.0.0') else p.address}:{p.port}"
-        for p in listening(every_pid(shared_stage))
-    }
+    conf = shared_stage.spark.sparkContext.getConf()
+    master = shared_stage.cluster.master.removeprefix("spark://").replace(":", " ")
+    driver = f"{conf.get('spark.driver.host')} {conf.get('spark.driver.port')}"
+    known = [f"submit {master}", f"look {master} Master", f"look {driver} CoarseGrainedScheduler"]
+    ports = sorted(
+        f"look {'127.0.0.1' if p.address in ('::', '0.0.0.0') else p.address} {p.port} Worker"
+        for p in set(listening(every_pid(shared_stage)))
+    )
     assert len(ports) >= 10  # RPC and pages of the master and three workers, RPC and blocks of the driver
-
-    def knocks(where: str) -> list[str]:
-        return [knock(shared_stage, where, "Worker", given) for given in ("", "0" * len(secret), secret)]
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = dict(zip(ports, pool.map(knocks, ports), strict=True))
-    spoken = {where for where, (*_, own) in answers.items() if own == "" or NO_ENDPOINT in own}
-    assert len(spoken) >= 5, answers  # the RPC of master, workers and driver, which know the owner
-    let_in = {where: said for where, (*said, _) in answers.items() if any(not s or NO_ENDPOINT in s for s in said)}
-    assert let_in == {}
+    every = [*known, *ports]
+    given = ("", " " + "0" * len(secret), " " + secret)
+    answers = iter(refusals(open_folder, [what + key for key in given for what in every]))
+    without, guessed, owner = ({what: next(answers) for what in every} for _ in given)
+    assert [owner[what] for what in known] == [""] * 3, "it knows how to do it"
+    spoken = {what for what, said in owner.items() if what in ports and (said == "" or NO_ENDPOINT in said)}
+    assert len(spoken) >= 5, owner  # the RPC of master, workers and driver, which know the owner
+    for refused in (without, guessed):
+        assert {what: said for what, said in refused.items() if said == "" or NO_ENDPOINT in said} == {}
     assert running.query.isActive
 
 
@@ -192,75 +109,23 @@ def test_web_pages_are_for_the_owner_only(shared_stage: LocalCluster) -> None:
     assert refused == {"HTTP/1.1 403"}
 
 
-def opened_by(pids: Iterable[int]) -> set[Path]:
-    """Files and folders that processes have open now, but for what is installed and what the kernel has, and for the
-    file to which the shell of these tests writes."""
-    installed = (sys.prefix, sys.base_prefix, "/usr", "/lib", "/etc", "/proc", "/sys", "/dev", str(SOURCES))
-    found = set()
-    for pid in pids:
-        for link in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                found.add(link.readlink())
-    for number in (1, 2):
-        with suppress(OSError):
-            found.discard(Path(f"/proc/{os.getppid()}/fd/{number}").readlink())
-    return {p for p in found if p.is_absolute() and p.exists() and not str(p).startswith(installed)}
+def test_the_doctor_tells_every_port_of_the_driver(shared_stage: LocalCluster, running: RunningQuery) -> None:
+    def told() -> dict[str, Finding]:
+        return {f.found: f for f in exposed() if f.name == f"ports of Python of driver {os.getpid()}"}
 
-
-def test_no_file_can_be_read_or_written(shared_stage: LocalCluster, running: RunningQuery) -> None:
-    """Every file of the cluster and of the checkpoint, every file that a process of it has open, and what the kernel
-    shows of those processes."""
-    run, pids = shared_stage.cluster.run, every_pid(shared_stage)
-    endpoint = shared_stage.supervisor.serve()
-    places = {run.folder, *run.folder.rglob("*"), running.checkpoint, *running.checkpoint.rglob("*"), endpoint.path}
-    assert {run.folder / SECRET_FILE, run.folder / DAEMONS_FILE, run.folder / "run.json"} <= places
-    assert any("/work/" in str(p) for p in places) and any("/state/" in str(p) for p in places)
-    places |= opened_by(pids)
-    places |= {Path(f"/proc/{pid}/{name}") for pid in pids for name in ("environ", "mem", "maps", "fd", "cwd")}
-    # A link leads to what is installed; what it names is tried itself if it is one of ours.
-    tried = {p for p in places if not p.is_symlink() or str(p).startswith("/proc/")}
-    with attacker() as stranger:
-        for place in tried:
-            stranger.give(path=str(place))
-        found = dict(stranger.end()["paths"])
-    assert len(found) == len(tried) > 100
-    assert {place: can for place, can in found.items() if can} == {}
-
-
-def test_what_is_created_is_for_its_owner_only(shared_stage: LocalCluster, running: RunningQuery) -> None:
-    folders = (shared_stage.cluster.run.folder, running.checkpoint)
-    deadline = time.monotonic() + 30
-    while not list((running.checkpoint / "commits").glob("[0-9]*")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    seen = {}
-    for place in (p for folder in folders for p in folder.rglob("*")):
-        try:
-            seen[str(place)] = place.lstat().st_mode & 0o077
-        except FileNotFoundError:  # files of a running query come and go
-            continue
-    assert len(seen) > 20
-    assert {place: oct(mode) for place, mode in seen.items() if mode and not Path(place).is_symlink()} == {}
-
-
-@pytest.mark.usefixtures("running")
-def test_no_secret_is_on_a_command_line_or_in_a_log(shared_stage: LocalCluster) -> None:
-    run = shared_stage.cluster.run
-    settings = {**read_secret(run.folder)}
-    settings |= dict(line.split(" ", 1) for line in (run.folder / DAEMONS_FILE).read_text().splitlines())
-    secrets = {value.encode() for key, value in settings.items() if "secret" in key.lower()}
-    assert len(secrets) == 2
-    commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in every_pid(shared_stage)]
-    assert len([c for c in commands if b"org.apache.spark" in c]) >= 8  # driver, master, three workers and executors
-    assert [c for c in commands if any(secret in c for secret in secrets)] == []
-    executors = [p for p in marked(run.run_id) if option_of(p, "--executor-id")]
-    environments = [Path(f"/proc/{p.pid}/environ").read_bytes() for p in executors]
-    assert all(any(secret in found for secret in secrets) for found in environments)  # Spark hands it over there
-    logs = [p for p in run.folder.rglob("*") if p.is_file() and (p.suffix == ".log" or p.name in ("stderr", "stdout"))]
-    assert len(logs) >= 4 + 2 * len(executors)
-    assert [log for log in logs if any(secret in log.read_bytes() for secret in secrets)] == []
-    shown = shared_stage.spark.sql("SET -v").collect() + shared_stage.spark.sql("SET").collect()
-    assert [row for row in shown if any(secret.decode() in str(row) for secret in secrets)] == []
+    shared_stage.supervisor.serve()
+    (accumulators,) = [f for text, f in told().items() if "PySpark's, for accumulators" in text]
+    assert (accumulators.ok, "this machine" in accumulators.found) == (True, True)
+    gateway = shared_stage.spark.sparkContext._gateway
+    assert gateway is not None
+    ensure_callback_server_started(gateway)  # as foreachBatch does, and listeners in Python
+    try:
+        (calls,) = [f for text, f in told().items() if "PySpark's, for calls from Java" in text]
+        assert (calls.ok, "WITHOUT a token" in calls.found) == (False, True)
+    finally:
+        gateway.shutdown_callback_server()
+        vars(gateway)["_callback_server"] = None
+    assert running.query.isActive
 
 
 def test_the_query_has_counted_every_row_once(running: RunningQuery) -> None:

@@ -6,60 +6,15 @@ from pathlib import Path
 import pytest
 
 from barograph.cli.main import main
+from barograph.engines.spark.driver.endpoint import Endpoint
 from barograph.engines.spark.folders import CACHE_VARIABLE, STATE_VARIABLE
-from barograph.engines.spark.health import Finding
 from barograph.engines.spark.security import exposure
-from barograph.engines.spark.security.exposure import SparkProcess, folder_finding, port_findings
+from barograph.engines.spark.security.driver_uses import USES, DriverUses, PythonPort, asked_drivers
 from barograph.engines.spark.security.ports import ListeningPort
-from barograph.engines.spark.security.secret import DAEMONS_FILE, make_secret
+from barograph.engines.spark.security.processes import OwnProcess
+from barograph.model.codec import to_json
 
-OWN, NETWORK, WIDE = (ListeningPort(7, address, 4000) for address in ("127.0.0.2", "10.0.0.1", "::"))
-MASTER = "spark://127.0.0.1:7077"
-
-
-def findings(role: str, *words: str, ports: tuple[ListeningPort, ...] = (OWN,), guarded: bool = False) -> list[Finding]:
-    return list(port_findings(SparkProcess(7, role, words, ports, guarded), frozenset({MASTER})))
-
-
-def test_a_port_without_a_secret_is_open() -> None:
-    (found,) = findings("master", "--host", "127.0.0.2")
-    assert not found.ok
-    assert found.essential
-    assert found.found == "127.0.0.2:4000: open to this machine, WITHOUT a secret"
-    (found,) = findings("driver", ports=(NETWORK,))
-    assert "open to the network" in found.found
-
-
-def test_every_way_to_a_secret_is_known(tmp_path: Path) -> None:
-    make_secret(tmp_path)
-    assert findings("worker", "--properties-file", str(tmp_path / DAEMONS_FILE))[0].ok
-    assert findings("executor", "-Dspark.authenticate=true")[0].ok
-    assert findings("driver", "--conf", "spark.authenticate=true")[0].ok
-    assert findings("driver", "--conf", f"spark.master={MASTER}")[0].ok
-    (tmp_path / "other").write_text("spark.authenticate false\n")
-    assert not findings("worker", "--properties-file", str(tmp_path / "other"))[0].ok
-    assert not findings("worker", "--properties-file")[0].ok
-    assert not findings("driver", "--conf", "spark.master=spark://elsewhere:7077")[0].ok
-
-
-def test_ports_on_every_interface_are_open_without_the_plugin() -> None:
-    (found,) = findings("executor", "-Dspark.authenticate=true", ports=(WIDE,))
-    assert (found.ok, "every interface" in found.found) == (False, True)
-    assert findings("executor", ports=(WIDE,), guarded=True)[0].ok
-    assert not findings("worker", ports=(WIDE,), guarded=True)[0].ok
-
-
-def test_a_folder_is_open_if_others_can_enter_it_and_read_something(tmp_path: Path) -> None:
-    folder = tmp_path / "state"
-    folder.mkdir(mode=0o700)
-    (folder / "log").touch(mode=0o644)
-    assert folder_finding("files", folder).ok
-    folder.chmod(0o755)
-    found = folder_finding("files", folder)
-    assert (found.ok, found.advice) == (False, f"chmod 700 {folder}")
-    assert "log" in found.found
-    (folder / "log").chmod(0o600)
-    assert folder_finding("files", folder).ok
+OWN = ListeningPort(7, "127.0.0.2", 4000)
 
 
 def test_the_exit_code_says_that_something_is_open(
@@ -68,9 +23,44 @@ def test_the_exit_code_says_that_something_is_open(
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr("barograph.engines.spark.health.examine", lambda: ())
-    monkeypatch.setattr(exposure, "spark_processes", lambda: iter(()))
+    monkeypatch.setattr(exposure, "own_processes", lambda: iter(()))
     assert main(["doctor", "--json"]) == 0
     assert [f["name"] for f in json.loads(capsys.readouterr().out)] == ["files of state", "files of cache"]
-    monkeypatch.setattr(exposure, "spark_processes", lambda: iter([SparkProcess(7, "master", (), (OWN,))]))
+    monkeypatch.setattr(exposure, "own_processes", lambda: iter([OwnProcess(7, "master", (), (OWN,))]))
     assert main(["doctor"]) == 1
     assert "OPEN  ports of master 7" in capsys.readouterr().out
+
+
+def test_checkpoints_and_histories_of_running_drivers_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_folder: Path
+) -> None:
+    """Those in Barograph's own folders are part of these."""
+    state = tmp_path / "state"
+    monkeypatch.setenv(STATE_VARIABLE, str(state))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(exposure, "own_processes", lambda: iter(()))
+    (state / "drivers").mkdir(mode=0o700, parents=True)
+    state.chmod(0o700)
+    for name in ("checkpoint", "history"):
+        (open_folder / name).mkdir(mode=0o755)
+        (open_folder / name / "row").touch(mode=0o644)
+    uses = DriverUses(
+        7, (f"{open_folder}/checkpoint", "hdfs://far/checkpoint"), (str(open_folder / "history"), f"{state}/own"),
+        (PythonPort(4000, "accumulators", True),),
+    )  # fmt: skip
+    driver = Endpoint(state / "drivers" / "driver-7.sock", {USES: lambda _: to_json(uses)})
+    silent = Endpoint(state / "drivers" / "driver-8.sock", {})
+    try:
+        assert asked_drivers() == (uses,)
+        found = {f.name + " " + f.found.split(":")[0]: f for f in exposure.exposed()}
+    finally:
+        driver.close()
+        silent.close()
+    assert set(found) == {
+        f"files of state {state}", f"files of cache {tmp_path}/cache", "checkpoint of driver 7 hdfs",
+        f"checkpoint of driver 7 {open_folder}/checkpoint", f"history of driver 7 {open_folder}/history",
+    }  # fmt: skip
+    read = found[f"history of driver 7 {open_folder}/history"]
+    assert (read.ok, read.found.endswith("other users can enter and use row")) == (False, True)
+    assert not found[f"checkpoint of driver 7 {open_folder}/checkpoint"].ok
+    assert not found["checkpoint of driver 7 hdfs"].essential

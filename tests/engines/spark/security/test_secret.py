@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from barograph.engines.spark.cluster import launch, runs
+from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.java import Java
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.folders import STATE_VARIABLE
@@ -55,3 +56,10 @@ def test_commands_and_environments_of_daemons_name_the_file_only(
     for started in (launch.master_launch(run, java), launch.worker_launch(run, java, "node-1")):
         assert str(run.folder / DAEMONS_FILE) in started.command
         assert secret not in str(started)
+
+
+def test_checkpoints_of_applications_are_for_their_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    run = runs.claim(ClusterSettings(nodes=1), "quiet")
+    conf = EmbeddedCluster(run, Java(Path("/java"), Path("/java"), 17)).session_conf()
+    assert conf["spark.hadoop.fs.permissions.umask-mode"] == "077"

@@ -18,6 +18,7 @@ from tests.engines.spark.shapes.table import SHAPES
 from barograph.kafka import Broker, connector_jars, start_broker
 from barograph.testing.local_cluster import LocalCluster, open_cluster_session, with_testing_jar
 from barograph.workloads.parts import read_as_batch
+from barograph.workloads.topic import Topic
 
 ROWS = 20_000  # of each partition; no test lasts so long
 TICK_S = 0.1
@@ -31,7 +32,8 @@ def produced(spark: SparkSession, broker: Broker, shape: Shape, topic: str) -> I
     jvm = spark._jvm
     assert jvm is not None
     settings = jvm.java.util.Properties()
-    settings.put("bootstrap.servers", broker.address)
+    for name, value in {"bootstrap.servers": broker.address, **broker.login.options()}.items():
+        settings.put(name, value)
     for side in ("key", "value"):
         settings.put(f"{side}.serializer", "org.apache.kafka.common.serialization.StringSerializer")
     producer = jvm.org.apache.kafka.clients.producer.KafkaProducer(settings)
@@ -57,7 +59,7 @@ def produced(spark: SparkSession, broker: Broker, shape: Shape, topic: str) -> I
 
 
 def rows_of(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
-    read = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker.address)
+    read = spark.readStream.format("kafka").options(**Topic(topic, broker.address, broker.login.options()).options())
     rows = read.option("subscribe", topic).option("startingOffsets", "earliest").load()
     parts = rows.selectExpr("split(cast(value as string), ' ') as parts")
     return parts.selectExpr("int(parts[0]) as partition", "bigint(parts[1]) as k", "bigint(parts[2]) as value")

@@ -4,7 +4,6 @@ It starts and ends processes; it has no policy and knows nothing of applications
 Spark cluster. Whatever happens to the process that made it, everything it started ends (``watchdog``, ``runs.sweep``).
 """
 
-import os
 import signal
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from barograph.engines.spark.cluster.start_signs import (
     await_sign,
     log_size,
 )
+from barograph.engines.spark.security.private_files import append_private
 from barograph.model.checks import require
 
 COMPILER_NICE = 5  # of an executor's compiler threads; not the highest: code must become fast on a busy node too
@@ -80,6 +80,8 @@ class EmbeddedCluster:
             "spark.executor.cores": str(settings.seats),
             "spark.executor.instances": str(settings.nodes * settings.executors),
             "spark.executor.memory": f"{settings.memory_mb}m",
+            # Hadoop gives checkpoint files these rights, whatever the masks of processes are.
+            "spark.hadoop.fs.permissions.umask-mode": "077",
             "spark.executor.extraJavaOptions": " ".join(
                 (
                     "-XX:+UseSerialGC",
@@ -191,7 +193,7 @@ class EmbeddedCluster:
             self._await(name, log, offset, WORKER_UP, deadline)
 
     def _start(self, name: str, launch: Launch) -> None:
-        with os.fdopen(os.open(launch.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+        with append_private(launch.log) as log:
             child = subprocess.Popen(
                 launch.command,
                 env=launch.environment,

@@ -28,6 +28,7 @@ from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.upkeep import ExecutorWatch, JudgesExecutors, RegularUpkeep
+from barograph.engines.spark.driver.uses import uses
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.executors.chosen import executors_of
 from barograph.engines.spark.executors.decommissions import Decommissions
@@ -37,6 +38,7 @@ from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.engines.spark.security.driver_uses import USES
 from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
 from barograph.model.codec import from_json, to_json
 
@@ -56,6 +58,7 @@ class Supervisor:
             hosts = {} if run is None else run.settings.addresses()
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
         self.engine = SparkEngine(spark, nodes) if engine is None else engine
+        self.spark = spark
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
         self.engine.application = str(spark.sparkContext.applicationId)
         conf = dict(spark.sparkContext.getConf().getAll())
@@ -167,6 +170,7 @@ class Supervisor:
                 "glance": lambda body: to_json(self.engine.glance(observer_in(body))),
                 "news": self.change_signal.verb,
                 "controllers": self.controllers.verb,
+                USES: lambda _: to_json(uses(self)),
             }
             self.endpoint = Endpoint(path, {**verbs, **(more or {})})
         return self.endpoint

@@ -6,10 +6,11 @@ their environment (only their owner can read that), a driver gets it from the fi
 """
 
 import base64
-import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+
+from barograph.engines.spark.security.private_files import write_private
 
 SECRET_FILE = "secret.properties"
 DAEMONS_FILE = "daemons.properties"
@@ -31,8 +32,8 @@ def make_secret(folder: Path) -> None:
     # Its key is another one, because it is no use for anything else.
     key = base64.urlsafe_b64encode(secrets.token_bytes(_BYTES)).decode()
     pages = {"spark.ui.filters": _FILTER, f"spark.{_FILTER}.param.secretKey": key, "spark.ui.killEnabled": "false"}
-    _write(folder / SECRET_FILE, clients)
-    _write(folder / DAEMONS_FILE, clients | pages)
+    write_private(folder / SECRET_FILE, _lines(clients))
+    write_private(folder / DAEMONS_FILE, _lines(clients | pages))
 
 
 def read_secret(folder: Path) -> dict[str, str]:
@@ -44,8 +45,5 @@ def read_secret(folder: Path) -> dict[str, str]:
     return {key: value for key, _, value in (line.partition(" ") for line in lines)}
 
 
-def _write(file: Path, settings: Mapping[str, str]) -> None:
-    # A new file, never one that was there: it might be another user's, or a link to one.
-    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        out.writelines(f"{key} {value}\n" for key, value in settings.items())
+def _lines(settings: Mapping[str, str]) -> str:
+    return "".join(f"{key} {value}\n" for key, value in settings.items())
