@@ -4,6 +4,7 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.barograph.FencedCheckpointFiles
 import org.apache.spark.barograph.internals.Repartition
+import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.connector.read.streaming.Offset
 import org.apache.spark.sql.execution.streaming.checkpointing.{
@@ -17,8 +18,17 @@ import org.apache.spark.util.ChildFirstURLClassLoader
  * as the class of checkpoint files.
  */
 class SteppedDriver(session: SparkSession, checkpoint: String) {
-  private lazy val offsets = new OffsetSeqLog(session, s"$checkpoint/offsets")
-  private lazy val commits = new CommitLog(session, s"$checkpoint/commits")
+  // A query has them from its start to its end; they remember what they wrote.
+  private var logs: Option[(OffsetSeqLog, CommitLog)] = None
+
+  private def opened: (OffsetSeqLog, CommitLog) = {
+    logs = logs.orElse(Some(
+      (new OffsetSeqLog(session, s"$checkpoint/offsets"), new CommitLog(session, s"$checkpoint/commits"))))
+    logs.get
+  }
+
+  private def offsets = opened._1
+  private def commits = opened._2
 
   /** Where it waits, as in every call; see [[Gate.go]]. */
   def takeLease(): String = Gate.begin(Set("open", "exists", "move")) {
@@ -43,14 +53,22 @@ class SteppedDriver(session: SparkSession, checkpoint: String) {
 
   /** As at a query's start: epochs that were begun and not committed are read again. */
   def dropUncommitted(): String = Gate.begin(Set("exists")) {
+    logs = None
     offsets.purgeAfter(commits.getLatestBatchId().getOrElse(-1L))
   }
 
-  def undoRepartition(): String = Gate.begin(Set("exists"))(Repartition.undo(session, checkpoint))
+  /** The query is not running meanwhile. */
+  def undoRepartition(): String = Gate.begin(Set("exists")) {
+    logs = None
+    Repartition.undo(session, checkpoint)
+  }
 
   def go(): String = Gate.go()
 
-  def abandon(): Unit = Gate.abandon()
+  def abandon(): Unit = {
+    Gate.abandon()
+    Leases.end()
+  }
 
   /** The state that each commit names, as a new query reads it. */
   def committed(): java.util.Map[Long, String] = {
@@ -71,7 +89,14 @@ object SteppedDrivers {
       .map(_.getProtectionDomain.getCodeSource.getLocation),
     getClass.getClassLoader)
 
-  def open(loader: ClassLoader, session: SparkSession, checkpoint: String): AnyRef =
-    loader.loadClass(classOf[SteppedDriver].getName).getConstructor(classOf[SparkSession], classOf[String])
-      .newInstance(session, checkpoint).asInstanceOf[AnyRef]
+  def open(loader: ClassLoader, session: SparkSession, checkpoint: String): SteppedDriverCalls =
+    new SteppedDriverCalls(loader.loadClass(classOf[SteppedDriver].getName)
+      .getConstructor(classOf[SparkSession], classOf[String]).newInstance(session, checkpoint).asInstanceOf[AnyRef])
+}
+
+/** Calls of a driver by name: classes of several loaders with one name are one class to Python's bridge. */
+class SteppedDriverCalls(driver: AnyRef) {
+  private val methods = driver.getClass.getMethods.map(method => method.getName -> method).toMap
+
+  def ask(name: String, arguments: java.util.List[AnyRef]): AnyRef = methods(name).invoke(driver, arguments.toArray: _*)
 }

@@ -81,6 +81,7 @@ object Gate {
   private val permits = new LinkedBlockingQueue[Boolean]()
   @volatile private var worker: Option[Thread] = None
   @volatile private var ignored = Set.empty[String]
+  @volatile private var isOver = false
 
   /** The thread's work is over before it is done. */
   private final class Abandoned extends ControlThrowable
@@ -89,6 +90,7 @@ object Gate {
   def begin(ignored: Set[String])(work: => Unit): String = {
     require(!worker.exists(_.isAlive), "it is still at work")
     this.ignored = ignored
+    isOver = false
     val thread = new Thread(() => said.put(
       try { work; "done" }
       catch { case _: Abandoned => "abandoned"; case NonFatal(e) => s"failed: $e" }), "stepped-driver")
@@ -107,6 +109,7 @@ object Gate {
 
   /** End what is not done yet. */
   def abandon(): Unit = {
+    isOver = true
     worker.foreach { thread =>
       if (thread.isAlive) permits.put(false)
       thread.join(LimitS * 1000)
@@ -118,9 +121,14 @@ object Gate {
   }
 
   def pass(step: String): Unit = if (worker.contains(Thread.currentThread()) && !ignored(step)) {
+    if (isOver) throw new Abandoned
     said.put(step)
     if (!permits.take()) throw new Abandoned
   }
 
-  private def await(): String = Option(said.poll(LimitS, TimeUnit.SECONDS)).getOrElse("failed: it hangs")
+  private def await(): String = {
+    val found = Option(said.poll(LimitS, TimeUnit.SECONDS)).getOrElse("failed: it hangs")
+    if (found == "done" || found.startsWith("failed")) worker.foreach(_.join(1000)) // it has said its last
+    found
+  }
 }

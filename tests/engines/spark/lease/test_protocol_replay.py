@@ -61,15 +61,15 @@ class RealDrivers:
                 return
             case [*_] if step.name in TAKING:
                 if not self._at[step.driver]:
-                    self._at[step.driver] = real.takeLease()
+                    self._at[step.driver] = real.ask("takeLease", [])
                 expected = {"ended": "look", "drop": "done"}.get(after.at, after.at)  # refused, it looks again
                 self._go(step, expected)
             case ["open", log]:
                 if log == "offsets":
                     repartition = self._repartitions[step.driver]
-                    self._at[step.driver] = real.writeOffsets(before.epoch, before.end, repartition)
+                    self._at[step.driver] = real.ask("writeOffsets", [before.epoch, before.end, repartition])
                 else:
-                    self._at[step.driver] = real.writeCommit(before.epoch, f"{before.rows} rows")
+                    self._at[step.driver] = real.ask("writeCommit", [before.epoch, f"{before.rows} rows"])
                 # Spark looks before it opens, and may find what the next owner has written by then.
                 if not (is_over and "the entry is there" in self._at[step.driver]):
                     self._go(step, LOST if is_over else "exists")
@@ -79,7 +79,7 @@ class RealDrivers:
                 self._go(step, LOST if is_over else "done")
             case ["drop" | "undo" as name]:
                 if self._at[step.driver] != "move":
-                    self._at[step.driver] = real.dropUncommitted() if name == "drop" else real.undoRepartition()
+                    self._at[step.driver] = real.ask("dropUncommitted" if name == "drop" else "undoRepartition", [])
                 if is_over and self._at[step.driver] == "done":
                     return  # the next owner has dropped it or committed it
                 if step.detail < 0:
@@ -93,15 +93,15 @@ class RealDrivers:
         """What is really in the folder; of leases only what the logs depend on."""
         epochs = sorted(int(f.name) for f in (self._root / "offsets").glob("*") if f.name.isdecimal())
         offsets = tuple((e, committed_offsets(self._root, e)[0]) for e in epochs)
-        commits = tuple((int(e), int(state.split()[0])) for e, state in self._drivers[0].committed().items())
+        commits = tuple((int(e), int(state.split()[0])) for e, state in self._drivers[0].ask("committed", []).items())
         return Disk(offsets, commits)
 
     def abandon(self) -> None:
         for driver in self._drivers:
-            driver.abandon()
+            driver.ask("abandon", [])
 
     def _go(self, step: Step, *expected: str) -> None:
-        found = self._at[step.driver] = self._drivers[step.driver].go()
+        found = self._at[step.driver] = self._drivers[step.driver].ask("go", [])
         assert found.startswith(expected), f"{step.name} of driver {step.driver}: {found!r}, not {expected}"
         if found == "done" or found.startswith("failed"):
             self._at[step.driver] = found if step.name in ("drop", "undo") else ""
