@@ -53,7 +53,6 @@ class ChaosWorld:
         self.disk_full = False
         self.silent_until: dict[str, tuple[str, float]] = {}
         self.asleep: set[str] = set()
-        self.lost_until: dict[str, float] = {}
         self._coming: list[tuple[float, str]] = []
         self._true: dict[str, Report] = {t.name: Report() for t in self.sim.topologies}
         self._earlier: dict[str, Report] = dict(self._true)
@@ -140,7 +139,6 @@ class ChaosWorld:
             alive = {s.node for s in self.sim.workers}
             if what[0] in alive and len(alive) > 1:
                 self.sim.lose(what[0], back_s=what[1])
-                self.lost_until[what[0]] = now_s + what[1] + 30
         elif kind == "clock":
             self.wall_s += what
         elif kind == "disk":
@@ -186,7 +184,7 @@ class ChaosWorld:
         now = self.sim.glance()
         last = self._last
         if last is None or now.metrics.instances != last.metrics.instances:
-            return replace(now, asleep=self._asleep())
+            return self._of_the_open_cycle(now)
         return replace(
             now, cycle_s=last.cycle_s, metrics=last.metrics, traffic=last.traffic, node_metrics=last.node_metrics,
             topology_metrics=last.topology_metrics, asleep=self._asleep(),
@@ -230,9 +228,27 @@ class ChaosWorld:
 
     # telemetry
 
+    def _silent(self, now_s: float) -> dict[str, str]:
+        return {n: kind for n, (kind, until_s) in self.silent_until.items() if until_s > now_s}
+
+    def _of_the_open_cycle(self, now: Snapshot) -> Snapshot:
+        """A look between two cycles: what was counted since the last one, but of what is silent."""
+        silent = self._silent(now.at_s)
+        for name in {t.name for t in now.topologies} - set(silent):
+            self.covers_s[name], self.ages_s[name] = now.cycle_s, 0.0
+        heard = [k for k, i in enumerate(now.metrics.instances) if i.topology not in silent]
+        columns = {name: column[heard] for name, column in now.metrics.columns.items()}
+        return replace(
+            now,
+            metrics=Metrics(tuple(now.metrics.instances[k] for k in heard), columns, now.metrics.age_s[heard]),
+            traffic=tuple(e for e in now.traffic if e.topology not in silent),
+            topology_metrics=tuple(m for m in now.topology_metrics if m.topology not in silent),
+            asleep=self._asleep(),
+        )
+
     def _reported(self, seen: Snapshot) -> Snapshot:
         now_s = seen.at_s
-        silent = {n: kind for n, (kind, until_s) in self.silent_until.items() if until_s > now_s}
+        silent = self._silent(now_s)
         rows: dict[Instance, dict[str, float]] = {}
         ages: dict[Instance, float] = {}
         for t in seen.topologies:
@@ -256,8 +272,7 @@ class ChaosWorld:
                 ages[instance] = self.ages_s[name]
         self._rows = {**self._rows, **rows}
         columns = {c: np.array([r[c] for r in rows.values()]) for c in COLUMNS}
-        repeated = [n for n, kind in silent.items() if kind == "repeated"]
-        last = self._last
+        repeated, last = [n for n, kind in silent.items() if kind == "repeated"], self._last
         return replace(
             seen,
             metrics=Metrics(tuple(rows), columns, np.array(list(ages.values()))),

@@ -4,8 +4,8 @@ Loop, guards, priority levels, node pool and history run as in a real controller
 faults: telemetry lost, late, repeated or zeroed; a driver that does not answer, or whose answer is lost; wall clocks
 that jump back and forth; nodes that flap; a full disk; the controller killed at any step and started again. The laws
 are in ``_chaos_laws``. BAROGRAPH_CHAOS_CYCLES sets how many cycles in all (100,000); BAROGRAPH_CHAOS_SEED runs one seed
-alone and prints its story; SEED:CYCLES:PART runs it as a test did. Bars: no law is broken; every law was judged, the
-one of rest, for which much of a run must be free of faults and of changes of load, too.
+alone and prints its story; SEED:CYCLES:PART[:POLICY] runs it as a test did. Bars: no law is broken; every law was
+judged, that of rest too, for which much of a run must be free of faults and of changes of load.
 """
 
 import errno
@@ -102,8 +102,9 @@ class ChaosRun:
 
     @property
     def rests(self) -> bool:
-        """Whether it should do nothing after a while: the restless policy never does."""
-        return self.steady and self.settings.policy.name != "restless"
+        """Whether it should do nothing after a while. The restless policy never does, and that of Liu et al. moves
+        instances with its shares, as published: what these do, only guards limit."""
+        return self.steady and self.settings.policy.name not in ("restless", "liu")
 
     def go(self) -> Told:
         world, heard = self.world, _LeftOut()
@@ -257,9 +258,9 @@ def main() -> int:
     alone = os.environ.get("BAROGRAPH_CHAOS_SEED")
     if alone is not None:
         seed, _, rest = alone.partition(":")
-        length, _, part = rest.partition(":")
+        length, part, policy, *_ = (*rest.split(":"), "", "", "")
         ADAPTIVE_PART = float(part or ADAPTIVE_PART)
-        told = attempt(int(seed), int(length or PER_SEED))
+        told = attempt(int(seed), int(length or PER_SEED), policy=named(policy) if policy else None)
         print("\n".join([*told.story, *told.breaches, replace(told, story=[]).__repr__()]))
         return 1 if told.breaches else 0
     wanted = int(os.environ.get("BAROGRAPH_CHAOS_CYCLES", CYCLES))

@@ -70,12 +70,10 @@ class SteppedDriver(session: SparkSession, checkpoint: String) {
     Leases.end()
   }
 
-  /** The state that each commit names, as a new query reads it. */
-  def committed(): java.util.Map[Long, String] = {
-    val found = new java.util.TreeMap[Long, String]()
+  /** The state that each commit names, as a new query reads it: lines of an epoch and a name. */
+  def committed(): String = {
     val log = new CommitLog(session, s"$checkpoint/commits")
-    log.listBatchesOnDisk.foreach(epoch => found.put(epoch, log.get(epoch).get.stateUniqueIds.get(0L).head.head))
-    found
+    log.listBatchesOnDisk.sorted.map(epoch => s"$epoch ${log.get(epoch).get.stateUniqueIds.get(0L).head.head}\n").mkString
   }
 
   /** Spark looks itself whether the entry is there, before it writes. */

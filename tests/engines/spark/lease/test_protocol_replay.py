@@ -93,7 +93,8 @@ class RealDrivers:
         """What is really in the folder; of leases only what the logs depend on."""
         epochs = sorted(int(f.name) for f in (self._root / "offsets").glob("*") if f.name.isdecimal())
         offsets = tuple((e, committed_offsets(self._root, e)[0]) for e in epochs)
-        commits = tuple((int(e), int(state.split()[0])) for e, state in self._drivers[0].ask("committed", []).items())
+        lines = self._drivers[0].ask("committed", []).splitlines()
+        commits = tuple((int(line.split()[0]), int(line.split()[1])) for line in lines)
         return Disk(offsets, commits)
 
     def abandon(self) -> None:
