@@ -8,7 +8,7 @@ from barograph.control.guards import Guards
 from barograph.control.guards.acts import changed, moves_of
 from barograph.control.guards.guard import homeless
 from barograph.model import Cycle, Instance, ReasonCode, Slot, Snapshot
-from bench._chaos_world import CYCLE_S, ChaosWorld
+from bench._chaos_world import REST_S, ChaosWorld
 
 STALE_S, SLACK_S = 3.0, 1.1
 
@@ -120,14 +120,17 @@ def oscillation(guards: Guards, done: list[Change]) -> Iterator[str]:
             yield f"{instance} goes back to {slot}, which it left {last.at_s - came.at_s:.0f} s ago"
 
 
-def rest(world: ChaosWorld, steady: bool, done: list[Change], from_s: float) -> Iterator[str]:
-    """Without a change of load and without faults it comes to rest: at most one change of each topology."""
-    if not steady or world.end_s - from_s < 30 * CYCLE_S:
-        return
-    late = Counter(c.topology for c in done if c.at_s > world.end_s - 15 * CYCLE_S)
+def must_rest(world: ChaosWorld, from_s: float) -> bool:
+    """Whether there was time enough without faults. from_s: the last fault."""
+    return world.end_s - from_s >= REST_S
+
+
+def rest(world: ChaosWorld, done: list[Change]) -> Iterator[str]:
+    """Without a change of load and without faults it has come to rest: at most one change of each topology."""
+    late = Counter(c.topology for c in done if c.at_s > world.end_s - REST_S / 2)
     for name, count in late.items():
         if count > 1:
-            yield f"{name} is still changed, {count} times in the last {15 * CYCLE_S:g} s, without a change of load"
+            yield f"{name} is still changed, {count} times in the last {REST_S / 2:g} s, without a change of load"
 
 
 def together(*laws: Iterable[str]) -> list[str]:

@@ -18,9 +18,11 @@ from barograph.engines.sim.world.changes import TopologyChange
 from barograph.engines.sim.world.topology_state import TopologyPhase
 from barograph.model import Instance, Metrics, Outcome, Plan, Slot, Snapshot
 from barograph.model.metrics import COLUMNS
+from bench._chaos_scenario import CYCLE_S, scenario_text
 
-CYCLE_S = 2.0
-FAULTS = ("lost", "late", "zeroed", "unreachable", "no answer", "not applied", "failed", "node", "clock", "disk",
+SILENCES = ("lost", "late", "repeated", "zeroed")
+REST_S = 30 * CYCLE_S  # without faults: after that it must have come to rest
+FAULTS = (*SILENCES, "unreachable", "no answer", "not applied", "failed", "node", "clock", "disk",
           "kill", "level", "slow")  # fmt: skip
 KILLED_AT = ("observing", "before apply", "after apply", "recording", "nodes")
 
@@ -37,31 +39,6 @@ class Report:
     totals: dict[Instance, dict[str, float]] = field(default_factory=dict)
 
 
-def scenario_text(chance: random.Random, seconds: float, steady: bool) -> str:
-    nodes, seats = chance.randint(3, 5), chance.randint(6, 12)
-    text = (
-        f'name = "chaos"\ntitle = "chaos"\nduration_s = {seconds + 900}\nepoch_s = {chance.choice((5, 20, 60))}\n'
-        f"cycle_s = {CYCLE_S}\nstep_s = 0.5\n"
-        f'nodes = [{{name = "n", count = {nodes}, cpu_pct = {chance.choice((100, 200))}, slots = 1, '
-        f"seats = {seats}}}]\n"
-    )
-    for k in range(chance.randint(1, 3)):
-        rate = chance.choice((20, 100, 300))
-        load = f"constant {rate}"
-        if not steady and chance.random() < 0.6:
-            at_s = chance.uniform(10, seconds / 2)
-            load = f"ramp 0s={rate} {at_s:.0f}s={rate} {at_s + 20:.0f}s={rate * chance.choice((0.2, 2, 4)):g}"
-        stateful = ", stateful = true, state_mb = 5" if chance.random() < 0.5 else ""
-        text += (
-            f'[[topologies]]\nname = "t{k}"\nlevel = {chance.randint(1, 3)}\noperators = [\n'
-            f'  {{name = "s", parallelism = 1, load = "{load}", cost_ms = 0.2}},\n'
-            f'  {{name = "k", parallelism = {chance.randint(1, 2)}, cost_ms = {chance.choice((0.5, 1, 2))}}},\n'
-            f'  {{name = "c", parallelism = {chance.randint(1, 2)}, cost_ms = 1{stateful}}},\n]\n'
-            'edges = [{source = "s", target = "k"}, {source = "k", target = "c", grouping = "fields"}]\n'
-        )
-    return text
-
-
 class ChaosWorld:
     """chance: all faults come from it. steady: no load changes. story: what happened, in order."""
 
@@ -76,13 +53,13 @@ class ChaosWorld:
         self.disk_full = False
         self.silent_until: dict[str, tuple[str, float]] = {}
         self.asleep: set[str] = set()
-        self.lost_until: dict[str, float] = {}
         self._coming: list[tuple[float, str]] = []
         self._true: dict[str, Report] = {t.name: Report() for t in self.sim.topologies}
         self._earlier: dict[str, Report] = dict(self._true)
         self._known: dict[str, Report] = dict(self._true)
         self._seen: dict[str, Report] = dict(self._true)
         self._last: Snapshot | None = None
+        self._rows: dict[Instance, dict[str, float]] = {}  # as they were reported last
         self.covers_s: dict[str, float] = {}
         self.ages_s: dict[str, float] = {}
         self.between: Callable[[Snapshot], object] = lambda _now: None
@@ -90,13 +67,14 @@ class ChaosWorld:
         self._faults = self._drawn(chance, seconds, faults)
 
     def _drawn(self, chance: random.Random, seconds: float, faults: Sequence[str]) -> list[tuple[float, str, Any]]:
-        """Faults in the first three quarters: then it must come to rest."""
+        """Faults in the first three quarters, and in a long run earlier: then it must come to rest."""
         found: list[tuple[float, str, Any]] = []
+        until_s = 0.75 * seconds if seconds < 2 * REST_S else min(0.75 * seconds, seconds - REST_S)
         names = [t.name for t in self.sim.topologies]
         for _ in range(chance.randint(0, 8) if faults else 0):
-            kind, at_s = chance.choice(tuple(faults)), chance.uniform(4, 0.75 * seconds)
+            kind, at_s = chance.choice(tuple(faults)), chance.uniform(4, until_s)
             what: Any = None
-            if kind in ("lost", "late", "zeroed"):
+            if kind in SILENCES:
                 what = (chance.choice(names), chance.choice((1, 2, 4, 8, 20)) * CYCLE_S)
             elif kind == "node":
                 what = (chance.choice(self.sim.scenario.nodes).name, chance.uniform(1, 15))
@@ -155,13 +133,12 @@ class ChaosWorld:
 
     def _break(self, kind: str, what: Any) -> None:
         now_s = self.sim.now_s
-        if kind in ("lost", "late", "zeroed"):
+        if kind in SILENCES:
             self.silent_until[what[0]] = (kind, now_s + what[1])
         elif kind == "node":
             alive = {s.node for s in self.sim.workers}
             if what[0] in alive and len(alive) > 1:
                 self.sim.lose(what[0], back_s=what[1])
-                self.lost_until[what[0]] = now_s + what[1] + 30
         elif kind == "clock":
             self.wall_s += what
         elif kind == "disk":
@@ -207,7 +184,7 @@ class ChaosWorld:
         now = self.sim.glance()
         last = self._last
         if last is None or now.metrics.instances != last.metrics.instances:
-            return replace(now, asleep=self._asleep())
+            return self._of_the_open_cycle(now)
         return replace(
             now, cycle_s=last.cycle_s, metrics=last.metrics, traffic=last.traffic, node_metrics=last.node_metrics,
             topology_metrics=last.topology_metrics, asleep=self._asleep(),
@@ -251,9 +228,27 @@ class ChaosWorld:
 
     # telemetry
 
+    def _silent(self, now_s: float) -> dict[str, str]:
+        return {n: kind for n, (kind, until_s) in self.silent_until.items() if until_s > now_s}
+
+    def _of_the_open_cycle(self, now: Snapshot) -> Snapshot:
+        """A look between two cycles: what was counted since the last one, but of what is silent."""
+        silent = self._silent(now.at_s)
+        for name in {t.name for t in now.topologies} - set(silent):
+            self.covers_s[name], self.ages_s[name] = now.cycle_s, 0.0
+        heard = [k for k, i in enumerate(now.metrics.instances) if i.topology not in silent]
+        columns = {name: column[heard] for name, column in now.metrics.columns.items()}
+        return replace(
+            now,
+            metrics=Metrics(tuple(now.metrics.instances[k] for k in heard), columns, now.metrics.age_s[heard]),
+            traffic=tuple(e for e in now.traffic if e.topology not in silent),
+            topology_metrics=tuple(m for m in now.topology_metrics if m.topology not in silent),
+            asleep=self._asleep(),
+        )
+
     def _reported(self, seen: Snapshot) -> Snapshot:
         now_s = seen.at_s
-        silent = {n: kind for n, (kind, until_s) in self.silent_until.items() if until_s > now_s}
+        silent = self._silent(now_s)
         rows: dict[Instance, dict[str, float]] = {}
         ages: dict[Instance, float] = {}
         for t in seen.topologies:
@@ -271,14 +266,24 @@ class ChaosWorld:
                 continue
             for instance in t.instances():
                 totals, had = known.totals.get(instance, {}), before.totals.get(instance, {})
-                rows[instance] = {c: totals.get(c, 0.0) - (had.get(c, 0.0) if c != "pending" else 0.0) for c in COLUMNS}
+                row = {c: max(0.0, totals.get(c, 0.0) - (had.get(c, 0.0) if c != "pending" else 0.0)) for c in COLUMNS}
+                again = self._rows.get(instance) if silent.get(name) == "repeated" else None
+                rows[instance] = row if again is None else again
                 ages[instance] = self.ages_s[name]
-        columns = {c: np.array([max(0.0, r[c]) for r in rows.values()]) for c in COLUMNS}
+        self._rows = {**self._rows, **rows}
+        columns = {c: np.array([r[c] for r in rows.values()]) for c in COLUMNS}
+        repeated, last = [n for n, kind in silent.items() if kind == "repeated"], self._last
         return replace(
             seen,
             metrics=Metrics(tuple(rows), columns, np.array(list(ages.values()))),
-            traffic=tuple(e for e in seen.traffic if e.topology not in silent),
-            topology_metrics=tuple(m for m in seen.topology_metrics if m.topology not in silent),
+            traffic=(
+                *(e for e in seen.traffic if e.topology not in silent),
+                *(e for e in (last.traffic if last else ()) if e.topology in repeated),
+            ),
+            topology_metrics=(
+                *(m for m in seen.topology_metrics if m.topology not in silent),
+                *(m for m in (last.topology_metrics if last else ()) if m.topology in repeated),
+            ),
             asleep=self._asleep(),
         )
 

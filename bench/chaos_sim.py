@@ -1,10 +1,11 @@
 """A controller on the simulator with faults from seeds: telemetry, outcomes, clocks, nodes, disks and kills; laws hold.
 
 Loop, guards, priority levels, node pool and history run as in a real controller. A seed gives a cluster, loads and
-faults: telemetry lost, late or zeroed; a driver that does not answer, or whose answer is lost; wall clocks
+faults: telemetry lost, late, repeated or zeroed; a driver that does not answer, or whose answer is lost; wall clocks
 that jump back and forth; nodes that flap; a full disk; the controller killed at any step and started again. The laws
 are in ``_chaos_laws``. BAROGRAPH_CHAOS_CYCLES sets how many cycles in all (100,000); BAROGRAPH_CHAOS_SEED runs one seed
-alone and prints its story; SEED:CYCLES:PART runs it as a test did. Bar: no law is broken.
+alone and prints its story; SEED:CYCLES:PART[:POLICY] runs it as a test did. Bars: no law is broken; every law was
+judged, that of rest too, for which much of a run must be free of faults and of changes of load.
 """
 
 import errno
@@ -33,11 +34,12 @@ from barograph.control.quiet_moments import Quiet
 from barograph.history import Recorder, gaps
 from barograph.history import files as history_files
 from barograph.model import Cycle, Snapshot
-from barograph.policy.definition import with_options
+from barograph.policy.definition import Policy, with_options
 from barograph.policy.registry import named
 from bench import _chaos_laws as laws
 from bench._chaos_policy import restless
-from bench._chaos_world import CYCLE_S, FAULTS, ChaosWorld, KilledError
+from bench._chaos_scenario import CYCLE_S
+from bench._chaos_world import FAULTS, ChaosWorld, KilledError
 
 CYCLES, PER_SEED = 100_000, 100
 GUARDS = Guards(cuts_per_hour=12, moves_per_hour=60, rescales_per_hour=6, settle_cycles=2)
@@ -47,7 +49,8 @@ ADAPTIVE_PART = 0.2  # it takes most of the time
 
 @dataclass
 class Told:
-    """What became of a seed. breaches: the laws that were broken, one sentence each."""
+    """What became of a seed. rests: whether it had to come to rest. breaches: the laws that were broken, one sentence
+    each."""
 
     seed: int
     cycles: int = 0
@@ -55,6 +58,7 @@ class Told:
     kills: int = 0
     held: int = 0
     changes: int = 0
+    rests: bool = False
     breaches: list[str] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
 
@@ -72,28 +76,35 @@ class _LeftOut(logging.Handler):
 
 
 class ChaosRun:
-    """One seed. guards: of the controller; the laws are always those of ``GUARDS``."""
+    """One seed. guards: of the controller; the laws are always those of ``GUARDS``. policy: instead of the seed's."""
 
     def __init__(
-        self, seed: int, folder: Path, cycles: int = PER_SEED, guards: Guards = GUARDS, faults: Sequence[str] = FAULTS
+        self,
+        seed: int,
+        folder: Path,
+        cycles: int = PER_SEED,
+        guards: Guards = GUARDS,
+        faults: Sequence[str] = FAULTS,
+        policy: Policy | None = None,
     ) -> None:
         chance = random.Random(f"chaos {seed}")
         self.steady = chance.random() < 0.5
         self.world = ChaosWorld(chance, cycles * CYCLE_S, self.steady, faults)
-        policy = restless()
-        if chance.random() < ADAPTIVE_PART:
-            policy = with_options(named("adaptive"), {"known_s": chance.choice((0.0, 30.0))})
-        elif chance.random() < 0.3:
-            policy = named(chance.choice(("liu", "autoscale", "even", "true-rate", "dps")))
+        policy = policy or _policy(chance)
         upkeep = Upkeep(release_after_s=chance.choice((None, 12.0)), spare=chance.randint(0, 1))
         quiet = Quiet(known_cycles=chance.choice((0, 3)))
         self.settings = Settings(policy, CYCLE_S, guards=guards, quiet=quiet, upkeep=upkeep)
         self.folder, self.told, self.done = folder, Told(seed), []
         self.world.say(f"policy {policy.name}, {self.world.text!r}")
-        self._last_kill_s = 0.0
         self._counted = 0
 
     done: list[laws.Change]
+
+    @property
+    def rests(self) -> bool:
+        """Whether it should do nothing after a while. The restless policy never does, and that of Liu et al. moves
+        instances with its shares, as published: what these do, only guards limit."""
+        return self.steady and self.settings.policy.name not in ("restless", "liu")
 
     def go(self) -> Told:
         world, heard = self.world, _LeftOut()
@@ -205,17 +216,30 @@ class ChaosRun:
         if self.told.breaches:
             return
         world = self.world
-        policy = self.settings.policy.name
         world.kill_at, world.armed = "", []
         recorder = Recorder(self.folder, self.settings.policy.name, "act", clock=world.wall)
         Loop(world, self.settings, recorder).turn()
         recorder.close()
         last_fault_s = max((float(s.split(" s")[0]) for s in world.story if "FAULT" in s), default=0.0)
-        found = [*gaps(self.folder), *laws.rest(world, self.steady and policy != "restless", self.done, last_fault_s)]
-        self.told.breaches += found
+        self.told.rests = self.rests and laws.must_rest(world, last_fault_s)
+        self.told.breaches += [*gaps(self.folder), *(laws.rest(world, self.done) if self.told.rests else ())]
 
 
-def attempt(seed: int, cycles: int = PER_SEED, guards: Guards = GUARDS, faults: Sequence[str] = FAULTS) -> Told:
+def _policy(chance: random.Random) -> Policy:
+    if chance.random() < ADAPTIVE_PART:
+        return with_options(named("adaptive"), {"known_s": chance.choice((0.0, 30.0))})
+    if chance.random() < 0.3:
+        return named(chance.choice(("liu", "autoscale", "even", "true-rate", "dps")))
+    return restless()
+
+
+def attempt(
+    seed: int,
+    cycles: int = PER_SEED,
+    guards: Guards = GUARDS,
+    faults: Sequence[str] = FAULTS,
+    policy: Policy | None = None,
+) -> Told:
     place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     package = logging.getLogger("barograph")
     level = package.level
@@ -224,7 +248,7 @@ def attempt(seed: int, cycles: int = PER_SEED, guards: Guards = GUARDS, faults: 
         handler.setLevel(logging.ERROR)
     try:
         with tempfile.TemporaryDirectory(prefix="chaos-", dir=place) as folder:
-            return ChaosRun(seed, Path(folder), cycles, guards, faults).go()
+            return ChaosRun(seed, Path(folder), cycles, guards, faults, policy).go()
     finally:
         package.setLevel(level)
 
@@ -234,9 +258,9 @@ def main() -> int:
     alone = os.environ.get("BAROGRAPH_CHAOS_SEED")
     if alone is not None:
         seed, _, rest = alone.partition(":")
-        length, _, part = rest.partition(":")
+        length, part, policy, *_ = (*rest.split(":"), "", "", "")
         ADAPTIVE_PART = float(part or ADAPTIVE_PART)
-        told = attempt(int(seed), int(length or PER_SEED))
+        told = attempt(int(seed), int(length or PER_SEED), policy=named(policy) if policy else None)
         print("\n".join([*told.story, *told.breaches, replace(told, story=[]).__repr__()]))
         return 1 if told.breaches else 0
     wanted = int(os.environ.get("BAROGRAPH_CHAOS_CYCLES", CYCLES))
@@ -252,11 +276,12 @@ def main() -> int:
     report = {
         "cycles": cycles, "seeds": len(found), "faults": sum(t.faults for t in found),
         "kills": sum(t.kills for t in found), "changes": sum(t.changes for t in found),
-        "cycles_with_held_figures": sum(t.held for t in found), "seconds": round(time.monotonic() - began),
-        "broken_seeds": broken, "met": not broken,
+        "cycles_with_held_figures": sum(t.held for t in found), "seeds_that_must_rest": sum(t.rests for t in found),
+        "seconds": round(time.monotonic() - began), "broken_seeds": broken,
     }  # fmt: skip
-    print(json.dumps(report, indent=2))
-    return 1 if broken else 0
+    met = not broken and report["seeds_that_must_rest"] > 0
+    print(json.dumps({**report, "met": met}, indent=2))
+    return 0 if met else 1
 
 
 def _until(pool: Any, wanted: int) -> Iterator[Told]:

@@ -1,6 +1,6 @@
 package org.apache.spark.barograph.testing
 
-import java.io.{FileOutputStream, OutputStream}
+import java.io.{FileOutputStream, IOException, OutputStream}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, NoSuchFileException, Path => JavaPath}
 
@@ -60,13 +60,14 @@ class HookedLeaseFiles(files: LeaseFiles) extends LeaseFiles {
 
 /**
  * What happens immediately before an operation on a checkpoint's files: nothing, a copy of the files as they are, a stop
- * (SIGSTOP), or the end (-9).
+ * (SIGSTOP), an error, or the end (-9).
  */
 object FileHooks {
   private var operations = 0
   private var endAt = 0
   private var log = ""
   private var stopBefore = ""
+  private var failBefore = ""
   private var copied: Option[(JavaPath, JavaPath)] = None
 
   /** Count from now on, and end the process before this operation; 0: never. log: a file for what was done. */
@@ -96,13 +97,21 @@ object FileHooks {
   /** Stop the process, once, before a file is moved to a path that ends like this. */
   def stopBeforeMove(end: String): Unit = synchronized { stopBefore = end }
 
+  /**
+   * Let every move to a path that ends like this fail; empty: none. Meanwhile nothing is counted, copied or ended: what
+   * breaks off in this way was counted where it did not.
+   */
+  def failBeforeMove(end: String): Unit = synchronized { failBefore = end }
+
   def before(kind: String, path: Path): Unit = synchronized {
+    if (kind == "move" && failBefore.nonEmpty && path.toString.endsWith(failBefore))
+      throw new IOException(s"on purpose: $path is not written")
     if (kind == "move" && stopBefore.nonEmpty && path.toString.endsWith(stopBefore)) {
       stopBefore = ""
       signal("STOP")
       Thread.sleep(200) // the signal comes at once, but not in the middle of this call
     }
-    if (log.nonEmpty) {
+    if (log.nonEmpty && failBefore.isEmpty) {
       operations += 1
       val out = new FileOutputStream(log, true)
       try out.write(s"$operations $kind $path\n".getBytes(UTF_8)) finally out.close()

@@ -1,11 +1,15 @@
 """Some hostile inputs of every kind: a value or a sentence. ``make bench ONLY=hostile`` runs a million."""
 
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from bench.hostile import KINDS, attempt, best, shares
 
+from barograph.model import BadInput
 from bench import hostile
 
 
@@ -32,52 +36,115 @@ def test_every_kind_gets_a_tenth() -> None:
     assert sum(found.values()) == 1_000_000 and min(found.values()) == 100_000
 
 
+@contextmanager
+def limits(monkeypatch: pytest.MonkeyPatch, hang_s: float = 10.0) -> Iterator[None]:
+    """Shorter ones, and what the bench does when a wall clock ends an input. Not a fixture: the limit of time that each
+    test has uses the same alarm, and sets it anew before the test's own code."""
+    monkeypatch.setattr(hostile, "LONGEST_S", 0.05)
+    monkeypatch.setattr(hostile, "HANG_S", hang_s)
+    before = signal.signal(signal.SIGALRM, hostile._hangs)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def work(seconds: float) -> None:
+    """Use so much CPU in this thread."""
+    until_s = time.thread_time() + seconds
+    while time.thread_time() < until_s:
+        pass
+
+
+def in_a_thread(_: bytes) -> None:
+    thread = threading.Thread(target=work, args=(0.08,))
+    thread.start()
+    thread.join()
+
+
 def test_the_best_time_of_a_slow_input_counts_and_no_quicker_try_takes_a_failure_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hostile, "LONGEST_S", 0.05)
     asked: list[bytes] = []
 
     def slow_first(content: bytes) -> None:
         asked.append(content)
         if len(asked) < 3:
-            time.sleep(0.1)
+            work(0.08)
 
-    found = best(slow_first, b"x")
-    assert len(asked) == 3 and found.took_s < 0.05 and found.valid
+    with limits(monkeypatch):
+        found = best(slow_first, b"x")
+    assert len(asked) == 3 and found.cpu_s < 0.05 and found.valid
 
     asked.clear()
 
     def slow_always(content: bytes) -> None:
         asked.append(content)
-        time.sleep(0.06)
+        work(0.06)
 
-    assert best(slow_always, b"x").took_s > 0.05 and len(asked) == 4
+    with limits(monkeypatch):
+        assert best(slow_always, b"x").cpu_s > 0.05 and len(asked) == 4
 
     asked.clear()
 
     def fails_first(content: bytes) -> None:
         asked.append(content)
         if len(asked) == 1:
-            time.sleep(0.1)
+            work(0.08)
             raise KeyError("x")
 
-    assert "KeyError" in (best(fails_first, b"x").failure or "")
+    with limits(monkeypatch):
+        assert "KeyError" in (best(fails_first, b"x").failure or "")
+
+
+def test_cpu_of_any_thread_counts_and_waiting_for_a_core_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with limits(monkeypatch):
+        assert best(in_a_thread, b"x").cpu_s > 0.05
+
+    waited: list[bytes] = []
+
+    def waits(content: bytes) -> None:
+        waited.append(content)
+        time.sleep(0.1)
+
+    with limits(monkeypatch):
+        found = best(waits, b"x")
+    assert found.cpu_s < 0.05 and found.valid and len(waited) == 1
+
+
+def test_an_input_that_takes_too_much_cpu_misses_the_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def slow_readers(*_: object) -> dict[str, object]:
+        return {"load": (lambda _: b"x", in_a_thread)}
+
+    monkeypatch.setattr(hostile, "LONGEST_S", 0.05)
+    monkeypatch.setattr(hostile, "readers", slow_readers)
+    found = attempt("load", 7, 1)
+    assert found.longest_s > 0.05 and found.longest_seed == 7
+    assert hostile.judged([found], 1) == 1
+    assert '"longest_cpu_s"' in capsys.readouterr().out
 
 
 def test_an_input_that_hangs_once_is_no_failure_and_one_that_hangs_always_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hostile, "LONGEST_S", 0.05)
-    monkeypatch.setattr(hostile, "HANG_S", 0.2)
-    before = signal.signal(signal.SIGALRM, hostile._hangs)
-    try:
-        asked: list[bytes] = []
+    asked: list[bytes] = []
 
-        def once(content: bytes) -> None:
-            asked.append(content)
-            if len(asked) == 1:
-                time.sleep(5)
+    def once(content: bytes) -> None:
+        asked.append(content)
+        if len(asked) == 1:
+            time.sleep(5)
 
+    with limits(monkeypatch, hang_s=0.3):
         assert best(once, b"x").failure is None
         assert "longer than" in (best(lambda _: time.sleep(5), b"x").failure or "")
-    finally:
-        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_hang_that_the_product_takes_for_a_refusal_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: bytes) -> None:
+        try:
+            time.sleep(5)
+        except Exception as error:
+            raise BadInput("the connection was closed") from error
+
+    with limits(monkeypatch, hang_s=0.3):
+        assert "longer than" in (best(refuses, b"x").failure or "")

@@ -67,6 +67,10 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "testing/DelayedOrders.scala": ("needs the executor's name", {"SparkEnv"}),
     "testing/Dial.scala": ("changes settings of a running executor", {"SparkEnv"}),
     "testing/HeapUse.scala": ("needs the executor's name", {"SparkEnv"}),
+    "testing/SteppedDriver.scala": (
+        "writes the logs of a query as Spark does, with a class loader for each driver",
+        {"sql.execution", "sql.internal.SQLConf", "util.ChildFirstURLClassLoader"},
+    ),
     "testing/WriteCost.scala": ("compares with Spark's own checkpoint files", {"sql.execution"}),
     "testing/Stranger.scala": ("speaks Spark's RPC from outside", {"SecurityManager", "SparkConf", "rpc"}),
     "testing/Submission.scala": ("asks a master to run a program", {"deploy", "rpc"}),

@@ -93,25 +93,33 @@ class CountingDriver:
 
     def rescale(self) -> None:
         """To three instances of the stateful operator if it has two, and back."""
-        epoch = self.supervisor.engine.present("wordcount")
-        assert epoch is not None
-        count = sum(i.operator == "count" for i in epoch.lives)
-        outcome = self.supervisor.apply(Plan(rescales=(Rescale("wordcount", "count", 5 - count),)))
+        outcome = self.supervisor.apply(Plan(rescales=(Rescale("wordcount", "count", 5 - self._instances()),)))
         if not outcome.ok:
             raise RuntimeError(str(outcome.refused))
 
     def undo(self) -> None:
-        """Stop the query, and take back a repartition that was begun and not committed."""
+        """Stop the query, let a repartition of its state break off immediately before its commit, and take it back."""
+        count = self._instances()
         self.stop()
-        last = last_committed_epoch(self.checkpoint)
+        last, engine, checkpoint = last_committed_epoch(self.checkpoint), self.supervisor.engine, str(self.checkpoint)
         assert last is not None
-        version, metadata, *offsets = (self.checkpoint / "offsets" / str(last)).read_text().splitlines()
-        told = json.loads(metadata)
-        told["conf"]["spark.sql.shuffle.partitions"] = "4"  # what tells a repartition from another epoch
-        begun = "\n".join([version, json.dumps(told), *offsets])
-        (self.checkpoint / "offsets" / str(last + 1)).write_text(begun)
-        if why := self.supervisor.engine.undo_repartition(str(self.checkpoint)):
+        self.hooks.failBeforeMove(f"/commits/{last + 1}")
+        why = engine.repartition(checkpoint, 5 - count)
+        self.hooks.failBeforeMove("")
+        if "on purpose" not in why or engine.unfinished_repartition(checkpoint) != 5 - count:
+            raise RuntimeError(f"the repartition did not break off before its commit: {why or 'it was done'}")
+        if why := engine.undo_repartition(checkpoint) or self._unfinished(checkpoint):
             raise RuntimeError(why)
+
+    def _unfinished(self, checkpoint: str) -> str:
+        count = self.supervisor.engine.unfinished_repartition(checkpoint)
+        return f"a repartition to {count} instances is still begun" if count else ""
+
+    def _instances(self) -> int:
+        """Of the stateful operator."""
+        epoch = self.supervisor.engine.present("wordcount")
+        assert epoch is not None
+        return sum(i.operator == "count" for i in epoch.lives)
 
     def stop(self) -> None:
         assert self.query is not None

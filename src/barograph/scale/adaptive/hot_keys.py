@@ -7,21 +7,21 @@ part that fell no further than the formula says belongs to one key; its load the
 there are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import Cycle, Frame, Grouping, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
+from barograph.scale.adaptive.spans import Spans
 
 HOT = 1.5  # times an even part
 WORTH_SAYING = 0.1  # of what one instance can use: a hot instance that needs less is no concern
 SAME = 0.85  # of the part that one key would have: it is that key
 TELLING = 1.25  # a change of the number of instances by less says little about keys
 STILL = 0.7  # of what one key was found to have: below that it was not one key
-LOOK_CYCLES = 5  # with one number of instances, over which parts are summed
+LOOK_CYCLES = 5  # as in ``Spans``, with one number of instances, over which parts are summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ def hottest(history: Sequence[Cycle], frame: Frame, topology: Topology, operator
     rows = frame.snapshots[-1].metrics.rows_of_operator.get((topology.name, operator))
     if count < 2 or rows is None or not _uneven(frame.snapshots[-1].metrics.columns["arrived"][rows]):
         return None  # clusters have thousands of operators, and few of them a reason to look at the matrix
-    parts = _parts(reversed(frame.snapshots), topology.name, operator, count)
+    look_s = LOOK_CYCLES * Spans.of(frame).unit_s
+    parts = _parts(frame.snapshots, topology.name, operator, count, look_s)
     if parts is None:
         return None
     index, even = int(parts.argmax()), 1.0 / count
@@ -53,7 +54,7 @@ def hottest(history: Sequence[Cycle], frame: Frame, topology: Topology, operator
     if part < HOT * even:
         return None
     demand = history[-1].demand.of(topology.name, operator) if history else None
-    known, before = 0.0 if demand is None else demand.key_part, _earlier(frame, topology.name, operator, count)
+    known, before = 0.0 if demand is None else demand.key_part, _earlier(frame, topology.name, operator, count, look_s)
     if known:  # all rows of a key go to one instance: its part is never above that of the hottest
         known = min(known, part) if part >= STILL * known else 0.0
     elif before is not None and part >= SAME * part_of_key(key_part(before[1], before[0]), count):
@@ -98,12 +99,15 @@ def _uneven(rows: NDArray[np.float64]) -> bool:
     return float(rows.max()) * len(rows) >= HOT * float(rows.sum()) > 0.0
 
 
-def _parts(snapshots: Iterator[Snapshot], topology: str, operator: str, count: int) -> NDArray[np.float64] | None:
-    """The part of its rows that each instance got, over the first of these cycles that have so many instances."""
-    total = np.zeros(count)
-    for snapshot in islice(snapshots, LOOK_CYCLES):
+def _parts(
+    snapshots: Sequence[Snapshot], topology: str, operator: str, count: int, look_s: float
+) -> NDArray[np.float64] | None:
+    """The part of its rows that each instance got, over the last of these cycles that have so many instances."""
+    total, seconds = np.zeros(count), 0.0
+    for snapshot in reversed(snapshots):
         rows = _received(snapshot, topology, operator)
-        if rows is None or len(rows) != count:
+        seconds += snapshot.cycle_s
+        if rows is None or len(rows) != count or (total.any() and seconds - snapshot.cycle_s / 2 >= look_s):
             break
         total = total + rows
     return total / total.sum() if total.sum() > 0 else None
@@ -119,11 +123,11 @@ def _received(snapshot: Snapshot, topology: str, operator: str) -> NDArray[np.fl
     return None if rows is None else snapshot.metrics.columns["arrived"][rows]
 
 
-def _earlier(frame: Frame, topology: str, operator: str, count: int) -> tuple[int, float] | None:
+def _earlier(frame: Frame, topology: str, operator: str, count: int, look_s: float) -> tuple[int, float] | None:
     """The last other number of instances that is remembered, and the largest part that one of them got."""
     for k in range(len(frame.snapshots) - 1, -1, -1):
         rows = _received(frame.snapshots[k], topology, operator)
         if rows is not None and len(rows) > 1 and max(len(rows), count) >= TELLING * min(len(rows), count):
-            parts = _parts(reversed(frame.snapshots[: k + 1]), topology, operator, len(rows))
+            parts = _parts(frame.snapshots[: k + 1], topology, operator, len(rows), look_s)
             return None if parts is None else (len(rows), float(parts.max()))
     return None

@@ -15,6 +15,7 @@ from barograph.scale.adaptive.hot_keys import HotInstance, hottest
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.service_time import busy_s_per_row
 from barograph.scale.adaptive.skew import backlog_rows, may_be_skewed, parts_of_arrivals
+from barograph.scale.adaptive.spans import Spans
 from barograph.scale.protocol import ceil, instance_limit_pct
 
 
@@ -47,13 +48,15 @@ class Needs:
         low: float,
         hurried: Collection[str] = (),
     ) -> None:
-        """hurried: topologies that should clear their backlog within a cycle."""
+        """phi, catch_up_cycles, lasting_cycles: as in ``Spans``. hurried: topologies that should clear their backlog
+        within a cycle of it."""
         self.history, self.frame, self.forecast = history, frame, forecast
-        self.phi, self.margin, self.utilisation, self.low = phi, margin, utilisation, low
-        self.catch_up_cycles, self.lasting_cycles = catch_up_cycles, lasting_cycles
+        self.spans = Spans.of(frame)
+        self.phi, self.margin, self.utilisation, self.low = self.spans.back(frame, phi), margin, utilisation, low
+        self.catch_up_part, self.lasting_part = self.spans.part(catch_up_cycles), self.spans.part(lasting_cycles)
         self.hurried = frozenset(hurried)
         self.hot: dict[tuple[str, str], tuple[HotInstance, float]] = {}  # with the CPU that the instance needs
-        self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), phi)
+        self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), self.phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
         self.asked_pct = self._asked_pct()
@@ -71,7 +74,7 @@ class Needs:
 
     def _asked_pct(self) -> NDArray[np.float64]:
         """CPU that each operator will need in the long run, if none is slowed down by another."""
-        backlog = (np.maximum(self.frame.column("pending")[-1], 0.0) / self.lasting_cycles).tolist()
+        backlog = (np.maximum(self.frame.column("pending")[-1], 0.0) * self.lasting_part).tolist()
         rows: list[float] = []
         for i, key in enumerate(self.frame.keys):
             expected = self.forecast.of(*key)
@@ -124,7 +127,7 @@ class Needs:
             arriving=arriving,
             rows=arriving * parts + catching_up,
             sure_rows=surely * parts + catching_up,
-            lasting_rows=arriving * parts + backlog / self.lasting_cycles,
+            lasting_rows=arriving * parts + backlog * self.lasting_part,
             backlog=float(backlog.sum()),
             kappa_s=kappa_s,
             service_s=0.0 if kappa_s is None else busy_s_per_row(self.history, self.frame, key, kappa_s, self.phi),
@@ -144,8 +147,8 @@ class Needs:
         A fixed part would get smaller each cycle, and the rest of a backlog would wait for ever: so an operator that is
         catching up keeps its pace until less than one cycle's rows are left.
         """
-        part = 1.0 if self.frame.keys[i][0] in self.hurried else 1.0 / self.catch_up_cycles
-        if backlog <= max(arriving, NOTHING):
+        part = self.spans.part(1.0) if self.frame.keys[i][0] in self.hurried else self.catch_up_part
+        if backlog * self.spans.part(1.0) <= max(arriving, NOTHING):
             return part
         pace = float(self.frame.column("executed")[-1, i])
         return max(part, min(1.0, (pace - arriving) / backlog))

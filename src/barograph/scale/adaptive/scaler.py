@@ -1,7 +1,7 @@
 """Barograph's scaler: CPU share and number of instances. Shares follow the load at once; instances change rarely.
 
 Per operator, in topological order: L = the larger of its forecast, with a margin for the recent error of such
-forecasts, and what its parents will send, given the instances they are about to have; psi = L + backlog / cycles in
+forecasts, and what its parents will send, given the instances they are about to have; psi = L + backlog / time in
 which to catch up. Each instance needs r = 100 * its rows * kappa / cycle_s per cent of a core, its rows by
 its own part of the arrivals and its own backlog, kappa = sum of cpu_s / sum of executed. The share is r with headroom,
 smoothed. More instances are wanted if such a share would exceed one core or the largest node, or if instances
@@ -66,7 +66,8 @@ class Adaptive:
     lend, where shares are no limits, small shares have a finer granularity: a sixteenth of the share, at least 0.5.
 
     phi: cycles behind kappa and the parts of arrivals. catch_up_cycles: in which shares should clear a
-    backlog. lasting_cycles: in which the present instances must be able to clear it, else more are wanted.
+    backlog. lasting_cycles: in which the present instances must be able to clear it, else more are wanted. A cycle of
+    these three stands for seconds (``Spans``), whatever the length of the newest one.
     utilisation: target for the part of its share that an instance uses; the rest is headroom that other topologies
     cannot take.
     patience_s: how long a stateful operator must want more instances. low, low_s: an operator gets fewer instances if

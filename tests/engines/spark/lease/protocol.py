@@ -227,5 +227,35 @@ def walked(protocol: Protocol, trace: tuple[Step, ...]) -> State:
     """Where these steps lead."""
     state = protocol.begin()
     for wanted in trace:
-        state = next(after for step, after in protocol.steps(state) if step == wanted)
+        state = after_step(protocol, state, wanted)
     return state
+
+
+def every_step(protocol: Protocol) -> list[tuple[Step, ...]]:
+    """Traces in which each step is taken with each of its results, wherever the other driver may be meanwhile."""
+    ways: dict[tuple[object, ...], tuple[State, Step]] = {}
+    found = search(protocol)
+    for state in found.came:  # the nearest states first
+        for step, after in protocol.steps(state):
+            ways.setdefault(_situation(step, state, after), (state, step))
+    taken: set[tuple[object, ...]] = set()
+    chosen = []
+    for trace in sorted(((*found.way(state), step) for state, step in ways.values()), key=len, reverse=True):
+        state, here = protocol.begin(), set()
+        for step in trace:
+            before, state = state, after_step(protocol, state, step)
+            here.add(_situation(step, before, state))
+        if not here <= taken:  # a longer trace has it all
+            chosen.append(trace)
+            taken |= here
+    assert taken >= set(ways)
+    return chosen
+
+
+def _situation(step: Step, before: State, after: State) -> tuple[object, ...]:
+    others = tuple(d.at for i, d in enumerate(after.drivers) if i != step.driver)
+    return step.name, step.detail, before.drivers[step.driver].at, after.drivers[step.driver].at, others
+
+
+def after_step(protocol: Protocol, state: State, wanted: Step) -> State:
+    return next(after for step, after in protocol.steps(state) if step == wanted)
