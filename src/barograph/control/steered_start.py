@@ -7,6 +7,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.config import OPTIONS, Config
 from barograph.control.attach import AttachedController, attach_once
+from barograph.control.first_size import choice_by
 from barograph.control.loop import Mode
 from barograph.engines.epoch_length import recovery_of
 from barograph.engines.spark.driver.supervisor import Supervisor
@@ -37,7 +38,10 @@ def start_query(
     if controller is not None:
         warn_without_effect(config["policy"], options.declared())
     try:
-        return supervisor.start(made, checkpoint, limits=limits, options=options, recovery=recovery)
+        return supervisor.start(
+            made, checkpoint, limits=limits, options=options, recovery=recovery,
+            size=choice_by(config, policy_options or {}),
+        )  # fmt: skip
     except BaseException:
         if controller is not None and not supervisor.queries:
             controller.close()
