@@ -24,6 +24,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from barograph.config import resolve
@@ -91,7 +92,7 @@ def with_seats(words: Sequence[str], cores: int, configured: bool) -> tuple[list
 
 def _names_yarn(words: Sequence[str]) -> bool:
     """Whether the master is named there, and is YARN."""
-    pairs = zip(words, words[1:], strict=False)
+    pairs = pairwise(words)
     return any(
         (word == "--master" and then.startswith("yarn"))
         or (word == "--conf" and then.replace(" ", "").startswith("spark.master=yarn"))

@@ -1,4 +1,4 @@
-"""The size of a query that has more instances than there are seats, as the policy of its driver would place it. Pure."""
+"""The size of a query that has more instances than there are seats, as the driver's policy would place it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace

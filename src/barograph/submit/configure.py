@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import TypeVar
 
 from pyspark import SparkConf, SparkContext
@@ -32,7 +33,17 @@ Builder = TypeVar("Builder", bound=SparkSession.Builder)
 
 
 def configure(builder: Builder, config: Path | None = None) -> Builder:
-    """The builder with Barograph's settings added, its own kept. config: of options; None: as ``resolve`` has it."""
+    """The builder with Barograph's settings added, its own kept. config: of options; None: as ``resolve`` has it.
+
+    Raises BadInput, of which a program that does not catch it shows one sentence."""
+    try:
+        return _configured(builder, config)
+    except BadInput as error:
+        _show_only_its_sentence(error)
+        raise
+
+
+def _configured(builder: Builder, config: Path | None) -> Builder:
     options = {str(key): str(value) for key, value in builder._options.items()}
     refuse_connect(options)
     _refuse_running()
@@ -50,6 +61,19 @@ def configure(builder: Builder, config: Path | None = None) -> Builder:
         builder.master(roomy_master(own_cores()))
         sys.stderr.write(f"barograph: the master is {told(own_cores())}: set .master(...) for another\n")
     return builder
+
+
+def _show_only_its_sentence(error: BadInput) -> None:
+    before = sys.excepthook
+
+    def told_hook(kind: type[BaseException], raised: BaseException, trace: TracebackType | None) -> None:
+        if raised is error:
+            sys.stderr.write(f"barograph.configure: {error}\n")
+        else:
+            before(kind, raised, trace)
+
+    if before is sys.__excepthook__:  # barograph submit and notebooks have one of their own
+        sys.excepthook = told_hook
 
 
 def our_settings(config: Path | None = None) -> dict[str, str]:

@@ -70,7 +70,9 @@ class FakeEngine:
     def present(self, _topology: str) -> Any:
         """The first epoch of the present run: nothing is ever committed."""
         run = self.runs[-1]
-        return SimpleNamespace(run=run.runId, epoch=self.epoch, planned_ms=1, is_up=run.isActive and self.comes_up, lives={})
+        return SimpleNamespace(
+            run=run.runId, epoch=self.epoch, planned_ms=1, is_up=run.isActive and self.comes_up, lives={}
+        )
 
     def can_grow(self) -> bool:
         return self.grows

@@ -258,14 +258,14 @@ def test_what_is_declared_and_the_policy_decide_on_the_first_size(capsys: pytest
     def at_most_one(topology: Topology, seen: Snapshot) -> dict[str, int] | None:
         found = {o.name: o.parallelism for o in topology.operators}
         asked.append((found, len(seen.workers)))
-        return found if found["split"] == 1 else None
+        return found if found["count"] == 1 else None
 
     engine = FakeEngine(comes_up=False, shape=splitting(100, 100))
     declared = QueryOptions(instances="split=1..2").of
     query = supervised(engine, size=SizeChoice(declared, "modest", at_most_one))
     engine.runs[0].end_with(NO_SEATS)
     until(lambda: len(engine.runs) == 2)
-    assert asked == [({"source": 1, "split": 2, "count": 1}, 1), ({"source": 1, "split": 1, "count": 1}, 1)]
+    assert asked == [({"source": 1, "split": 1, "count": 2}, 1), ({"source": 1, "split": 1, "count": 1}, 1)]
     assert engine.smaller == [({"source": 1, "split": 2, "count": 1}, {"source": 1, "split": 1, "count": 1})]
     said = capsys.readouterr().err
     assert "it starts with source 1, split 1, count 1, as modest places them, and spark.sql" in said
