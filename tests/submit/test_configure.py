@@ -125,6 +125,14 @@ def test_settings_of_spark_submit_with_our_jar_are_kept(monkeypatch: pytest.Monk
     assert found["spark.plugins"] == "their.Plugin,org.apache.spark.barograph.BarographPlugin"
 
 
+def test_settings_that_are_ours_are_no_wish_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with the settings of ``barograph conf``, or when a cell of a notebook is run again."""
+    started_by_spark_submit(monkeypatch, {"spark.master": "yarn", **plugin_settings(ship=True)}, has_jar=True)
+    found = options_of(barograph.configure(SparkSession.builder.appName("counts")))
+    assert "spark.barograph.allowlistCheck" not in found
+    assert found["spark.plugins"] == "org.apache.spark.barograph.BarographPlugin"
+
+
 @pytest.mark.spark
 def test_spark_submit_itself_shows_the_sentence_and_no_traceback_of_java(tmp_path: Path) -> None:
     script = tmp_path / "app.py"

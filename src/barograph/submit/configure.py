@@ -50,9 +50,9 @@ def _configured(builder: Builder, config: Path | None) -> Builder:
     _refuse_jars_argument(os.environ.get(_ARGUMENTS, ""))
     os.environ.setdefault("JAVA_HOME", str(java_home()))
     # What the builder says is passed to spark-submit as --conf, which wins over its files.
-    theirs = {**_settings_from_elsewhere(), **options}
-    _refuse_cluster_mode(theirs)
     ours = our_settings(config)
+    theirs = {**_settings_from_elsewhere(ours), **options}
+    _refuse_cluster_mode(theirs)
     missing = added(theirs, settings_for(ours, theirs.get("spark.master", "")))
     for key, value in missing.items():
         builder.config(key, value)
@@ -112,10 +112,12 @@ def _refuse_running() -> None:
         )
 
 
-def _settings_from_elsewhere() -> dict[str, str]:
+def _settings_from_elsewhere(ours: Mapping[str, str]) -> dict[str, str]:
     """What holds where the builder says nothing: as the JVM has it if one runs, else as the files of Spark say."""
     if SparkContext._jvm is not None:
-        return dict(SparkConf().getAll())
+        present = dict(SparkConf().getAll())
+        # It has ours already, of an earlier call or of barograph conf: they are no wish of the program.
+        return {k: v for k, v in present.items() if v != ours.get(k)} if has_plugin(present) else present
     return spark_defaults(conf_folder(pyspark_home()))
 
 
