@@ -151,11 +151,14 @@ object Lives extends ReportedLives {
     val (pid, tid) = osThread()
     val life = new Life(marks.topology, marks.runId, marks.epoch, operator, index, SparkEnv.get.executorId,
       pid, tid, System.currentTimeMillis())
-    here.set(life)
+    runAs(life)
     begin(life)
     context.addTaskCompletionListener[Unit] { _ => life.end(); present.remove(life); here.remove() }
     life
   }
+
+  /** The calling thread is this instance's from now on. */
+  private[barograph] def runAs(life: Life): Unit = here.set(life)
 
   private[barograph] def begin(life: Life): Unit = {
     begun.add(life)

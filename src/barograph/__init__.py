@@ -69,6 +69,7 @@ def start(
     from barograph.engines.spark.query.operator_options import ranges_as_text
     from barograph.priority.declared_triggers import DeclaredTriggers
     from barograph.priority.service import priorities_of, serve
+    from barograph.submit.hooks import say_left_out_of_session
 
     given: dict[str, object] = {"policy": policy, "mode": mode, "history": history}
     given |= {"query.level": level, "query.desired-nodes": desired_nodes, "query.minimum-nodes": minimum_nodes}
@@ -76,7 +77,9 @@ def start(
     ours, of_policy = split_options(options or {})
     config = resolve(spark=session_settings(), mapping=ours, arguments=given)
     triggers = DeclaredTriggers.of(config)
-    query = start_query(supervisor := supervisor_of_session(serve), build, config, checkpoint, of_policy)
+    supervisor = supervisor_of_session(serve)
+    say_left_out_of_session()
+    query = start_query(supervisor, build, config, checkpoint, of_policy)
     if triggers:
         priorities_of(supervisor).watch(query.topology, triggers)
     return query

@@ -43,6 +43,24 @@ def test_shipped_jars_are_not_on_the_class_path_of_executors(capsys: pytest.Capt
     assert not any("extraClassPath" in key for key in settings)
 
 
+LOCAL_FILES = "spark.hadoop.fs.AbstractFileSystem.file.impl"
+
+
+def test_processes_without_our_jar_are_not_told_to_use_a_class_of_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """YARN's application master reads Hadoop's settings, and runs before the jar is there."""
+    for ship in ([], ["--ship"]):
+        assert main(["conf", *ship, "--format", "json"]) == 0
+        assert (LOCAL_FILES in json.loads(capsys.readouterr().out)) == (not ship)
+    called: list[list[str]] = []
+    monkeypatch.setattr(os, "execve", lambda _, words, __: called.append(words))
+    yarn = [["--master", "yarn"], ["--master=yarn"], ["--conf", "spark.master=yarn"]]
+    for words in (*yarn, ["--master", "local[8]"]):
+        main(["conf", "--submit", *words, "app.py"])
+        assert any(LOCAL_FILES in word for word in called[-1]) == (words not in yarn)
+
+
 def test_submit_needs_an_application(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conf", "--submit"]) == 2
     assert capsys.readouterr().err == "barograph conf: --submit needs an application: write --submit app.py\n"

@@ -32,7 +32,7 @@ EXPECTED: dict[type, dict[str, object]] = {
         "level": 2, "desired_nodes": None, "minimum_nodes": None, "workers": None, "isolate_nodes": 0,
     },
     ClusterSettings: {
-        "nodes": 3, "node_cpu": None, "seats": 4, "executors": 1, "memory_mb": 1024, "port": None,
+        "nodes": 3, "node_cpu": None, "seats": None, "executors": 1, "memory_mb": 1024, "port": None,
     },
     RunSettings: {"seconds": 60.0, "epoch_s": 60.0, "drain_s": 120.0, "timeout_s": 30.0, "in_flight_s": 0.2},
     Steering: {"cycle_s": 2.0, "mode": "act", "enforce": "auto", "spare_nodes": 1, "recovery_s": 30.0},

@@ -87,6 +87,21 @@ def test_a_policy_attaches_a_controller(started: dict[str, Any], monkeypatch: py
     assert started["recovery"] == Recovery(recovery_s=20.0)
 
 
+def test_an_option_that_the_policy_does_not_use_is_warned_of(
+    started: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    watch_attaching(monkeypatch)
+    options = {"query.isolate-nodes": 1, "query.workers": 2, "query.cpu": "split=40"}
+    with caplog.at_level("WARNING", "barograph"):
+        barograph.start(build, policy="isolation", options=options)
+        barograph.start(build, options=options)
+    assert [record.getMessage() for record in caplog.records] == [
+        "query.cpu has no effect under the policy isolation; it is for adaptive, autoscale, true-rate, r-storm, fixed, "
+        "fixed-mean, fixed-peak, fixed-equal"
+    ]
+    assert "options" in started
+
+
 def test_the_policy_may_come_from_the_session(started: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     asked = watch_attaching(monkeypatch)
     started["session"] = {

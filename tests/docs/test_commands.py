@@ -1,7 +1,9 @@
-"""Every command that the README and the examples print is run here exactly as printed."""
+"""Every command that the README and the examples print is run here exactly as printed; of what all pages print, targets
+of make, benches and choices of tests are known."""
 
 import ast
 import os
+import pkgutil
 import re
 import shlex
 import signal
@@ -39,6 +41,22 @@ def in_examples() -> list[str]:
     return [command for doc in docs for command in commands_of(doc or "")]
 
 
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INLINE_CODE = re.compile(r"`([^`\n]+)`")
+
+
+def on_pages(beginning: str) -> list[str]:
+    """Commands that begin so, in blocks and in sentences of all pages, without comments, each once."""
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        inline = INLINE_CODE.findall(FENCED.sub("", text))
+        lines = [line.partition("#")[0] for block in FENCED.findall(text) for line in block.splitlines()]
+        found += [c.strip() for c in (*inline, *lines) if c.startswith(beginning)]
+    return list(dict.fromkeys(found))
+
+
+BENCHES = {m.name for m in pkgutil.iter_modules([str(ROOT / "bench")]) if not m.name.startswith("_")}
 COMMANDS = [c for c in dict.fromkeys([*in_readme(), *in_examples()]) if c.startswith("barograph ")]
 ENDLESS = [c for c in COMMANDS if "examples/" in c]
 SHORT = [c for c in COMMANDS if c.endswith("--help")]
@@ -64,14 +82,29 @@ def test_there_are_commands_of_each_kind() -> None:
     assert SHORT
 
 
-def test_targets_of_make_exist() -> None:
-    made = [c for c in in_readme() if c.startswith("make ")]
-    assert "make demo" in made
-    for command in made:
-        done = subprocess.run(
-            [*shlex.split(command), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command}: {done.stderr}"
+@pytest.mark.parametrize("command", on_pages("make "))
+def test_targets_of_make_exist(command: str) -> None:
+    done = subprocess.run([*shlex.split(command), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    only = re.search(r"ONLY=(\S+)", command)
+    assert only is None or only[1].replace("-", "_") in {"name", *BENCHES}, f"there is no bench {only[1]}"
+
+
+@pytest.mark.parametrize("command", [*on_pages("pytest "), *on_pages(".venv/bin/pytest ")])
+def test_printed_choices_of_tests_choose_some(command: str) -> None:
+    _, *words = shlex.split(command)
+    if not any(word.startswith("tests/") for word in words):
+        words.append("tests/engines/spark/test_hands.py")  # all files take long
+    program = [sys.executable, "-m", "pytest", *words, "--collect-only", "--quiet"]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "::test_" in done.stdout
+
+
+def test_there_are_such_commands_on_the_pages() -> None:
+    targets = {shlex.split(command)[1] for command in on_pages("make ")}
+    assert targets >= {"check", "test", "test-fast", "test-all", "demo", "bench", "docs", "setup"}
+    assert len([command for command in on_pages("make bench ") if "ONLY=" in command]) > 5
 
 
 @pytest.mark.spark

@@ -12,7 +12,7 @@ from tests.priority.test_manager import Water
 from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput, Instance, Metrics, Node, Operator, Snapshot, Topology
-from barograph.priority import RateTrigger
+from barograph.priority import PriorityLimits, RateTrigger, RawEventTrigger
 from barograph.priority.declared_triggers import DeclaredTriggers
 from barograph.priority.service import FORGET_S, PriorityService
 
@@ -62,9 +62,11 @@ class Broken(Water):
         return super().drained(topology)
 
 
-def priorities(folder: Path, engine: Engine, clock: Clock, water: Water) -> PriorityService:
+def priorities(
+    folder: Path, engine: Engine, clock: Clock, water: Water, limits: PriorityLimits | None = None
+) -> PriorityService:
     driver = SimpleNamespace(engine=engine, queries=(), app="my app: 1", folder=lambda: folder)
-    return PriorityService(driver, clock=clock, hooks=water)  # type: ignore[arg-type]  # all it needs of a supervisor
+    return PriorityService(driver, limits=limits, clock=clock, hooks=water)  # type: ignore[arg-type]  # all it needs of a supervisor
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -154,3 +156,27 @@ def test_a_rate_sets_the_trigger(tmp_path: Path) -> None:
         assert any("trigger on by its rate of 150 rows/s" in told for told in found.manager.told)
         assert found.manager.levels()["b"] == 3
         assert engine.observers == {"rate triggers"}, "it has a baseline of its own"
+
+
+def test_values_of_a_batch_set_the_trigger(tmp_path: Path) -> None:
+    """The program reports them; most above the bound turn it on, and few turn it off."""
+    engine, clock = Engine(), Clock()
+    with priorities(tmp_path, engine, clock, Water(), PriorityLimits(least_on_s=0.0)) as found:
+        with pytest.raises(BadInput, match=r"'a' is no query with a trigger: set the option priority\.above"):
+            found.batch_seen("a", [31.0])
+        triggers = DeclaredTriggers(raw_event=RawEventTrigger(30.0, share=0.8, off_share=0.5), level=1)
+        found.watch("a", triggers)
+        with pytest.raises(BadInput, match="'b' is no query with a trigger: there are a"):
+            found.batch_seen("b", [31.0])
+        found.batch_seen("a", [31.0, 31.0, 31.0, 29.0])
+        assert not found.manager.state.of("a").on, "three of four are not enough"
+        found.batch_seen("a", [31.0, 31.0, 31.0, 31.0, 29.0])
+        assert found.manager.state.of("a").on
+        wait_until(lambda: found.manager.levels()["a"] == 1)
+        assert any("trigger on by its raw events" in told for told in found.manager.told)
+        found.batch_seen("a", [31.0, 31.0, 29.0])
+        assert found.manager.state.of("a").on, "still more than half"
+        found.batch_seen("a", [31.0, 29.0, 29.0])
+        wait_until(lambda: found.manager.levels()["a"] == 2)
+        assert not found.manager.state.of("a").on
+        assert found.manager.levels()["b"] == 3

@@ -1,6 +1,8 @@
 """``barograph.configure``: settings for a session that a program makes itself."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -9,15 +11,26 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import barograph
+from barograph.engines.spark.cluster.java import java_home, pyspark_home
+from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.conf import PLUGIN_JAR, plugin_settings
 from barograph.model import BadInput
+from barograph.submit import configure as configuring
+from barograph.submit import hooks
 
 
 @pytest.fixture(autouse=True)
 def no_session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(SparkContext, "_active_spark_context", None)
     monkeypatch.setattr(SparkContext, "_jvm", None)
-    for name in ("PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_API_MODE", "SPARK_CONNECT_MODE_ENABLED"):
+    monkeypatch.setattr(hooks, "_said", set())
+    for name in (
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_SUBMIT_ARGS",
+        "SPARK_REMOTE",
+        "SPARK_API_MODE",
+        "SPARK_CONNECT_MODE_ENABLED",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -45,7 +58,7 @@ def test_without_a_number_there_are_more_seats_than_cores(capsys: pytest.Capture
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("PYSPARK_GATEWAY_PORT", "1234"), ("MASTER", "yarn"), ("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")],
+    [("MASTER", "yarn"), ("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")],
 )
 def test_a_master_that_comes_from_elsewhere_is_kept(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
@@ -89,6 +102,74 @@ def test_a_session_that_runs_without_the_plug_in_is_refused(monkeypatch: pytest.
     ours = RunningContext("their.Plugin, org.apache.spark.barograph.BarographPlugin")
     monkeypatch.setattr(SparkContext, "_active_spark_context", ours)
     barograph.configure(SparkSession.builder)  # a cell that is run again
+
+
+def started_by_spark_submit(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], has_jar: bool) -> None:
+    """As in a script's process: the JVM is there, and pyspark connects to it at its first use."""
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
+    monkeypatch.setattr(SparkContext, "_ensure_initialized", lambda: setattr(SparkContext, "_jvm", object()))
+    monkeypatch.setattr(configuring, "_is_known", lambda _: has_jar)
+    monkeypatch.setattr(configuring, "SparkConf", lambda: SimpleNamespace(getAll=lambda: list(settings.items())))
+
+
+def test_a_script_of_plain_spark_submit_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    started_by_spark_submit(monkeypatch, {}, has_jar=False)
+    with pytest.raises(BadInput, match=r"spark-submit has started Spark's JVM .* 'barograph submit', with 'python'"):
+        barograph.configure(SparkSession.builder)
+
+
+def test_settings_of_spark_submit_with_our_jar_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    started_by_spark_submit(monkeypatch, {"spark.master": "yarn", "spark.plugins": "their.Plugin"}, has_jar=True)
+    found = options_of(barograph.configure(SparkSession.builder.appName("counts")))
+    assert "spark.master" not in found
+    assert found["spark.plugins"] == "their.Plugin,org.apache.spark.barograph.BarographPlugin"
+
+
+def test_settings_that_are_ours_are_no_wish_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with the settings of ``barograph conf``, or when a cell of a notebook is run again."""
+    started_by_spark_submit(monkeypatch, {"spark.master": "yarn", **plugin_settings(ship=True)}, has_jar=True)
+    found = options_of(barograph.configure(SparkSession.builder.appName("counts")))
+    assert "spark.barograph.allowlistCheck" not in found
+    assert found["spark.plugins"] == "org.apache.spark.barograph.BarographPlugin"
+
+
+@pytest.mark.spark
+def test_spark_submit_itself_shows_the_sentence_and_no_traceback_of_java(tmp_path: Path) -> None:
+    script = tmp_path / "app.py"
+    lines = ("import barograph", "from pyspark.sql import SparkSession", "barograph.configure(SparkSession.builder)")
+    script.write_text("\n".join(lines))
+    environment = {**python_environment(), "JAVA_HOME": str(java_home()), "PYSPARK_PYTHON": sys.executable}
+    program = str(pyspark_home() / "bin" / "spark-submit")
+    done = subprocess.run(
+        [program, "--master", "local[1]", str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True,
+        timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    found = [line for line in done.stderr.splitlines() if line.startswith("barograph.configure: ")]
+    assert found, done.stderr
+    assert "spark-submit has started Spark's JVM already" in found[0]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_driver_elsewhere_is_refused(from_file: bool, tmp_path: Path) -> None:
+    builder = SparkSession.builder
+    if from_file:
+        (tmp_path / "spark-defaults.conf").write_text("spark.submit.deployMode cluster\n")
+    else:
+        builder = builder.config("spark.submit.deployMode", "cluster")
+    with pytest.raises(BadInput, match=r"spark\.submit\.deployMode cluster is not supported"):
+        barograph.configure(builder)
+
+
+def test_a_hook_that_does_not_get_in_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        builder = SparkSession.builder.master("local[2]").config("spark.shuffle.manager.incremental", "their.Manager")
+        barograph.configure(builder)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(
+        "barograph: a part of Barograph did not get in: spark.shuffle.manager.incremental is 'their.Manager', not "
+    )
 
 
 def test_jars_that_would_hide_ours_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.submit import launcher
-from barograph.submit.launcher import SubmitOptions
+from barograph.submit.launcher import SubmitOptions, chosen_policy
 
 SCRIPT = """
 import json, sys, threading
@@ -31,7 +31,7 @@ def launched(folder: Path, script: str) -> "subprocess.CompletedProcess[str]":
     (folder / "sub").mkdir()
     (folder / "sub" / "app.py").write_text(script)
     (folder / "sub" / "beside.py").write_text("word = 'found'\n")
-    options = json.dumps({"mode": "advise", "policy": "adaptive"})
+    options = json.dumps({"mode": "advise", "policy": "", "usual": "adaptive"})
     return subprocess.run(
         [sys.executable, launcher.__file__, options, "sub/app.py", "--act", "two words"], cwd=folder,
         env=python_environment(), capture_output=True, text=True, timeout=120, check=False,
@@ -72,6 +72,20 @@ barograph.configure(SparkSession.builder.remote("sc://localhost"))
     assert done.stderr.endswith(" (sub/app.py, line 4)\n") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("flag", "settings", "chosen"),
+    [
+        ("", {}, "adaptive"),
+        ("", {"spark.barograph.policy": "liu"}, "liu"),
+        ("even", {"spark.barograph.policy": "liu"}, "even"),
+    ],
+)
+def test_a_flag_wins_over_the_keys_of_the_session_and_these_over_the_rest(
+    flag: str, settings: dict[str, str], chosen: str
+) -> None:
+    assert chosen_policy(SubmitOptions("advise", flag, "adaptive"), settings) == chosen
+
+
 def test_options_are_those_of_the_command() -> None:
     with pytest.raises(TypeError, match="unexpected"):
-        SubmitOptions(mode="advise", policy="adaptive", other=1)  # type: ignore[call-arg]
+        SubmitOptions(mode="advise", policy="", usual="adaptive", other=1)  # type: ignore[call-arg]

@@ -27,6 +27,7 @@ from barograph.submit.kept_starts import NOT_REAL_TIME
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "windowed_word_count.py"
 VERDICT = Path(__file__).with_name("window_counts.py")
+WATCHED = Path(__file__).with_name("watched.py")
 ADVICE = re.compile(r"^-- adaptive: .*(rescale|move).*; advised$", re.MULTILINE)
 
 OTHER = """
@@ -134,31 +135,47 @@ def lose_a_used_executor(program: Submitted, run: Run, capsys: pytest.CaptureFix
     program.settle(one_more_ended)
 
 
+def assert_no_restart_is_seen(seen: dict[str, Any]) -> None:
+    """By ``spark.streams``, by a listener, and by the handle that ``toTable`` returned: two queries that run on."""
+    assert len(seen["started"]) == len(set(seen["started"])) == 2
+    assert seen["started"][0] == seen["table"]
+    assert seen["active"][-1] == sorted(seen["started"])
+    assert [len(now) for now in seen["active"]] == [1, 2], "none was missing at any time"
+    assert (seen["terminated"], seen["waited"]) == ([], 0)
+    assert seen["same"] and seen["table_is_active"]
+
+
 @pytest.mark.spark
 @pytest.mark.limit(1500)
 def test_an_unchanged_script_survives_an_executor_and_counts_right(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "barograph." not in SCRIPT.read_text().split('"""')[2].replace("org.apache.spark.barograph.", "")
-    checkpoint = tmp_path / "checkpoint"
-    words = ["--workloads", "--nodes", "2", "--conf", "spark.sql.shuffle.partitions=2", str(SCRIPT), str(checkpoint)]
+    checkpoint, seen_file = tmp_path / "checkpoint", tmp_path / "seen.json"
+    words = ["--workloads", "--nodes", "2", "--conf", "spark.sql.shuffle.partitions=2"]
+    words += [str(WATCHED), str(seen_file), str(SCRIPT), str(checkpoint)]
 
     def committed() -> int:
         return last_committed_epoch(checkpoint) or 0
 
+    def seen() -> dict[str, Any]:
+        return dict(json.loads(seen_file.read_text()))
+
     with submitted(tmp_path, *words) as program:
-        program.settle(lambda: committed() > 0 and bool(topologies(capsys)), 800.0)
+        program.settle(lambda: committed() > 0 and len(topologies(capsys)) == 2, 800.0)
         said = (tmp_path / "err").read_text()
         assert said.startswith("-- advise: queries are kept; adaptive only advises, and changes nothing")
-        (topology,) = topologies(capsys)
-        assert topology["supervised"]
-        assert topology["epoch_s"] is None, "its trigger sets the length of its epochs"
+        for topology in topologies(capsys):
+            assert topology["supervised"]
+            assert topology["epoch_s"] is None, "its trigger sets the length of its epochs"
         program.settle(lambda: bool(decisions(capsys)))
         assert {(decision["mode"], decision["policy"]) for decision in decisions(capsys)} == {("advise", "adaptive")}
         (run,) = live_runs()
         lose_a_used_executor(program, run, capsys)
         before = committed()
         program.settle(lambda: committed() > before + 1)
+        program.settle(lambda: len(seen()["progressed"]) == 2)
+        assert_no_restart_is_seen(seen())
         assert program.end() != 0
         assert "Batch: " in program.said
         assert "not kept" not in program.said

@@ -5,6 +5,8 @@ import java.util.concurrent.atomic.AtomicLong
 import org.junit.jupiter.api.{Test, Timeout}
 import org.junit.jupiter.api.Assertions._
 
+import org.apache.spark.{TaskContext, TaskKilledException}
+
 @Timeout(60)
 class AllowanceTest {
   private val MsNs = 1000000L
@@ -176,6 +178,23 @@ class AllowanceTest {
     allowance.rest(1L)
     allowance.await(null) // returns although it owes
     assertTrue(Thread.interrupted())
+  }
+
+  /** It owes for ever, as these clocks stand still. */
+  @Test def aThreadThatIsHeldBackHearsAKill(): Unit = {
+    begun()
+    allowance.limit(0.01)
+    assertTrue(work(100000L, 100 * MsNs) > 0L)
+    val task = TaskContext.empty()
+    val held = Thread.currentThread()
+    val killer = new Thread(() => {
+      while (held.getState != Thread.State.TIMED_WAITING) Thread.onSpinWait()
+      task.markInterrupted("another attempt won")
+    })
+    killer.start()
+    val heard = assertThrows(classOf[TaskKilledException], () => allowance.await(task))
+    assertEquals("another attempt won", heard.reason)
+    killer.join()
   }
 
   @Test def aDearClockIsReadLessOften(): Unit = {

@@ -24,6 +24,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from barograph.config import resolve
@@ -53,10 +54,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from barograph.engines.spark.conf import plugin_settings, workloads_settings
+    from barograph.engines.spark.conf import plugin_settings, without_local_files, workloads_settings
 
     jars = workloads_settings(args.ship) if args.workloads else {}
-    settings = {**plugin_settings(args.ship), **jars, **resolve(args.config).spark_settings()}
+    hooks = plugin_settings(args.ship)
+    if args.ship or _names_yarn(args.submit or ()):
+        hooks = without_local_files(hooks)
+    settings = {**hooks, **jars, **resolve(args.config).spark_settings()}
     if args.submit is not None:
         require(bool(args.submit), "--submit needs an application: write --submit app.py")
         return _submit(settings, args.submit)
@@ -84,6 +88,16 @@ def with_seats(words: Sequence[str], cores: int, configured: bool) -> tuple[list
     if configured or any(word.startswith(("--master=", "spark.master=", "--properties-file")) for word in words):
         return found, ""
     return ["--master", roomy_master(cores), *found], f"without a master it is {line} to choose"
+
+
+def _names_yarn(words: Sequence[str]) -> bool:
+    """Whether the master is named there, and is YARN."""
+    pairs = pairwise(words)
+    return any(
+        (word == "--master" and then.startswith("yarn"))
+        or (word == "--conf" and then.replace(" ", "").startswith("spark.master=yarn"))
+        for word, then in pairs
+    ) or any(word.startswith(("--master=yarn", "--conf=spark.master=yarn")) for word in words)
 
 
 def _configured(home: Path) -> bool:

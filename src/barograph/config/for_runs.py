@@ -98,8 +98,8 @@ CLUSTERS = (
         meaning="cores of each node: one number, or 0.6,0.3,0.9",
     ),
     Option(
-        name="cluster.seats", kind=Kind.WHOLE, scope=Scope.CLUSTER, commands=(UP,), default=4, least=1,
-        meaning="seats of each executor",
+        name="cluster.seats", kind=Kind.WHOLE, scope=Scope.CLUSTER, commands=(UP,), least=1, example="4",
+        unset="4, or as many more as make four for each core of all nodes", meaning="seats of each executor",
     ),
     Option(
         name="cluster.executors", kind=Kind.WHOLE, scope=Scope.CLUSTER, commands=(UP,), default=1, least=1,

@@ -1,11 +1,13 @@
 """Starts a query of a program: kept alive by its driver's supervisor, and steered if the configuration has a policy."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.config import OPTIONS, Config
 from barograph.control.attach import AttachedController, attach_once
+from barograph.control.first_size import choice_by
 from barograph.control.loop import Mode
 from barograph.engines.epoch_length import recovery_of
 from barograph.engines.spark.driver.supervisor import Supervisor
@@ -15,6 +17,9 @@ from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.model import BadInput
 from barograph.model.checks import require
+from barograph.policy.declarations import without_effect
+
+log = logging.getLogger(__name__)
 
 
 def start_query(
@@ -30,12 +35,23 @@ def start_query(
     options, limits = QueryOptions(**config.fields("query")), RestartLimits(**config.fields("restart"))
     recovery = recovery_of(config["recovery"], config.fields("epochs")) if _bounds_epochs(config) else None
     controller = _controller(supervisor, config, policy_options or {})
+    if controller is not None:
+        warn_without_effect(config["policy"], options.declared())
     try:
-        return supervisor.start(made, checkpoint, limits=limits, options=options, recovery=recovery)
+        return supervisor.start(
+            made, checkpoint, limits=limits, options=options, recovery=recovery,
+            size=choice_by(config, policy_options or {}),
+        )  # fmt: skip
     except BaseException:
         if controller is not None and not supervisor.queries:
             controller.close()
         raise
+
+
+def warn_without_effect(policy: str, options: Iterable[str]) -> None:
+    """options: that queries of the driver declare, to which a controller with this policy was attached."""
+    for sentence in without_effect(policy, options):
+        log.warning("%s", sentence)
 
 
 def split_options(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:

@@ -9,7 +9,7 @@ import json
 import sys
 import traceback
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +18,13 @@ from typing import Any, cast
 
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
-    """started: master of the cluster that was started for the program; empty if there is none. config: file of options;
-    empty: barograph.toml of the working directory."""
+    """policy: of the flag; empty: that of Spark's keys, among them those of the program's own builder, else ``usual``,
+    which is what was said at the start. started: master of the cluster that was started for the program; empty if there
+    is none. config: file of options; empty: barograph.toml of the working directory."""
 
     mode: str
     policy: str
+    usual: str
     started: str = ""
     config: str = ""
 
@@ -42,6 +44,7 @@ def prepare(options: SubmitOptions) -> None:
     """From here on sessions get our settings, and queries are kept."""
     import barograph
     from barograph.control.attach import histories_here
+    from barograph.engines.spark.driver.application import session_settings
     from barograph.engines.spark.query.start.writer_ahead import Build
     from barograph.engines.spark.query.supervised_query import Supervised
     from barograph.logs import settings_of_environment
@@ -54,11 +57,15 @@ def prepare(options: SubmitOptions) -> None:
     from barograph.submit.told_decisions import ToldDecisions
 
     config = Path(options.config) if options.config else None
-    told = ToldDecisions(histories_here, say)
+    told, others = ToldDecisions(histories_here, say), list[str]()
 
     def keep(build: Build, checkpoint: str | None) -> Supervised:
         started = cast("Any", build)  # also a start that is not a writer's plain one
-        query = barograph.start(started, checkpoint, policy=options.policy, mode=options.mode)
+        chosen = chosen_policy(options, session_settings())
+        if chosen != options.usual and chosen not in others:
+            others.append(chosen)
+            say(f"the program's own settings choose the policy {chosen}, not {options.usual}")
+        query = barograph.start(started, checkpoint, policy=chosen, mode=options.mode)
         if settings_of_environment().level is None:  # with a level, the controllers' own logs are on standard error
             told.begin()
         return query
@@ -68,6 +75,11 @@ def prepare(options: SubmitOptions) -> None:
     note_calls()
     keep_starts(keep, queries, say)
     show_kept(queries)
+
+
+def chosen_policy(options: SubmitOptions, settings: Mapping[str, str]) -> str:
+    """settings: of the session, with those of the program's own builder and of Spark's files."""
+    return options.policy or settings.get("spark.barograph.policy") or options.usual
 
 
 def run_script(script: str) -> None:

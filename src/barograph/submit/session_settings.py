@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
+from barograph.engines.spark.conf import without_local_files
 from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
 from barograph.engines.spark.security.secret import read_secret
 from barograph.engines.spark.session import refusals_told
 from barograph.submit.connect import refuse_connect
+from barograph.submit.hooks import say_new
 from barograph.submit.settings import added, left_out
-
-_LOCAL_FILES = "spark.hadoop.fs.AbstractFileSystem.file.impl"
 
 
 def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[[str], None]) -> None:
@@ -41,8 +41,7 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
         reached.append(master)
         for key, value in added(theirs, {**settings_for(ours, master), **cluster_settings(master)}).items():
             self._conf.set(key, value)
-        for sentence in left_out(dict(self._conf.getAll()), ours):
-            say(f"a part of Barograph did not get in: {sentence}")
+        say_new(left_out(dict(self._conf.getAll()), ours), say)
         return initialize(self, jconf)
 
     @functools.wraps(get_or_create)
@@ -57,7 +56,7 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
 
 def settings_for(ours: Mapping[str, str], master: str) -> dict[str, str]:
     """On YARN the application's master reads Hadoop's settings too, and has no jar of ours."""
-    return {key: value for key, value in ours.items() if key != _LOCAL_FILES or not master.startswith("yarn")}
+    return without_local_files(ours) if master.startswith("yarn") else dict(ours)
 
 
 def cluster_settings(master: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 EXTENSIONS, PLUGINS, JARS = "spark.sql.extensions", "spark.plugins", "spark.jars"
+DEPLOY_MODE = "spark.submit.deployMode"
 LISTS = (EXTENSIONS, PLUGINS, JARS)
 ALLOWLIST = "spark.sql.streaming.realTimeMode.allowlistCheck"
 OWN_ALLOWLIST = "spark.barograph.allowlistCheck"

@@ -26,7 +26,7 @@ def made(script: str, *options: Option, workloads: bool = False, **environment: 
 
 def test_the_command_has_the_script_behind_our_launcher(script: str) -> None:
     launch = made(script, ("--master", "local[2]"), ("--executor-cores", "4"), ("--verbose", None))
-    submit = SubmitOptions("advise", "adaptive")
+    submit = SubmitOptions("advise", "", "adaptive")
     command = launch.command(submit)
     assert Path(command[0]).name == "spark-submit"
     assert command[1:10] == [

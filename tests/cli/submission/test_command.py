@@ -32,7 +32,8 @@ def test_it_advises_unless_told_to_act(
 ) -> None:
     assert main(["submit", "--master", "local[2]", "app.py", "--act", "--help"]) == 7
     (found, options), said = launched.pop(), capsys.readouterr().err
-    assert (options.mode, options.policy, found.arguments) == ("advise", "adaptive", ("--act", "--help"))
+    assert (options.mode, options.policy, options.usual) == ("advise", "", "adaptive")
+    assert found.arguments == ("--act", "--help")
     assert said.startswith("-- advise: queries are kept; adaptive only advises, and changes nothing")
     assert "barograph status, barograph decisions" in said
     assert main(["submit", "--act", "--policy", "liu", "app.py"]) == 7
@@ -45,7 +46,36 @@ def test_the_policy_of_the_file_holds(launched: list[tuple[SubmitCall, SubmitOpt
     Path("barograph.toml").write_text('policy = "liu"\nmode = "act"\n')
     main(["submit", "app.py"])
     (_, options) = launched.pop()
-    assert (options.policy, options.mode) == ("liu", "advise"), "only --act lets a policy act"
+    assert (options.policy, options.usual, options.mode) == ("", "liu", "advise"), "only --act lets a policy act"
+
+
+def test_of_the_file_and_sparks_keys_and_the_flag_the_later_policy_holds(
+    launched: list[tuple[SubmitCall, SubmitOptions]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+
+    def chosen(*words: str) -> tuple[str, str]:
+        assert main(["submit", *words, "app.py"]) == 7
+        (_, options) = launched.pop()
+        return options.policy, options.usual
+
+    Path("barograph.toml").write_text('policy = "liu"\n')
+    assert chosen() == ("", "liu")
+    Path("spark-defaults.conf").write_text("spark.barograph.policy dps\n")
+    assert chosen() == ("", "dps")
+    Path("mine.conf").write_text("spark.barograph.policy sps\n")
+    assert chosen("--properties-file", "mine.conf") == ("", "sps")
+    both = ("--properties-file", "mine.conf", "--conf", "spark.barograph.policy=even")
+    assert chosen(*both) == ("", "even")
+    assert chosen(*both, "--policy", "online") == ("online", "online")
+
+
+def test_a_wrong_key_in_a_properties_file_is_refused_before_anything_is_started(
+    launched: list[tuple[SubmitCall, SubmitOptions]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.conf").write_text("spark.barograph.policy none\n")
+    assert main(["submit", "--properties-file", "mine.conf", "app.py"]) == 2
+    assert (launched, "there is no policy 'none'" in capsys.readouterr().err) == ([], True)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,10 @@ from barograph.config.option import STEER
 from barograph.config.sources import parse_conf
 from barograph.control.attach import attach
 from barograph.control.recorded_decisions import RecordedDecisions
+from barograph.control.steered_start import warn_without_effect
 from barograph.engines.spark.cluster.processes import alive, identify
 from barograph.history.places import place_of
+from barograph.policy.declarations import declared
 from barograph.policy.registry import DEFAULT
 
 
@@ -49,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
     driver = identify(status["pid"])
     controller = attach(engine.path, config)
     try:
+        declares = {name for topology in engine.glance().topologies for name in declared(topology)}
+        warn_without_effect(controller.config.policy, declares)
         history = place_of(controller.config.history)
         does = "acts on" if mode == "act" else "advises, and changes nothing of,"
         frozen = "; the driver is frozen: 'barograph thaw' lets it be changed" if status["frozen"] else ""

@@ -53,7 +53,7 @@ class SubmitCall:
         """From the words of a command line. Raises BadInput for what cannot be run."""
         script, *arguments = words
         _require_script(script, options)
-        settings = _settings(options, environment)
+        settings = settings_of(options, environment)
         last = {name: value or "" for name, value in options}
         refuse_connect({**settings, **({"spark.remote": last["--remote"]} if "--remote" in last else {})}, environment)
         where = last.get("--deploy-mode") or settings.get("spark.submit.deployMode") or "client"
@@ -140,8 +140,8 @@ def _require_script(script: str, options: Sequence[Option]) -> None:
     require(Path(script).is_file(), f"there is no file {script}: name a script on this machine")
 
 
-def _settings(options: Sequence[Option], environment: Mapping[str, str]) -> dict[str, str]:
-    """What spark-submit will take from its files and --conf."""
+def settings_of(options: Sequence[Option], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What spark-submit will take from its files and --conf; later ones win, as they do there."""
     files = [value for name, value in options if name == "--properties-file" and value]
     found: dict[str, str] = {}
     if not files or any(name == "--load-spark-defaults" for name, _ in options):

@@ -55,20 +55,20 @@ class _Passed(argparse.Action):
 def run(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     require(bool(words), "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]")
-    # Options among Spark's settings are checked here, before a cluster is started.
-    args.conf = [value for name, value in args.spark if name == "--conf" and value.startswith(SPARK_PREFIX)]
-    config = config_of(args, UP)
-    policy = args.policy or config["policy"] or DEFAULT
-    named(policy)
 
-    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there
+    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there, settings_of
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.submit.launcher import SubmitOptions
 
+    # Options among Spark's settings are checked here, before a cluster is started.
+    args.conf = [f"{key}={value}" for key, value in settings_of(args.spark).items() if key.startswith(SPARK_PREFIX)]
+    config = config_of(args, UP)
+    policy = args.policy or config["policy"] or DEFAULT
+    named(policy)
     mode = "act" if args.act else "advise"
     file = "" if args.config is None else str(args.config.absolute())
     launch = SubmitCall.of(args.spark, words, args.workloads)
-    options = SubmitOptions(mode, policy, config=file)
+    options = SubmitOptions(mode, args.policy or "", policy, config=file)
     if launch.master:
         _say_mode(mode, policy)
         return run_there(launch, options)

@@ -18,6 +18,9 @@ IN_FLIGHT_BYTES = 4 << 20
 # Twice Spark's default: fewer messages under load. At low load a buffer is sent after some milliseconds anyway.
 BUFFER_BYTES = 64 << 10
 
+# Read by every process that gets Hadoop's settings, also by one that has no jar of ours.
+LOCAL_FILES = "spark.hadoop.fs.AbstractFileSystem.file.impl"
+
 
 def plugin_jar() -> Path:
     if not PLUGIN_JAR.exists():
@@ -84,7 +87,7 @@ def plugin_settings(ship: bool = False) -> dict[str, str]:
         # the logs of stateless queries while it plans the next epoch; planning waits for them anyway.
         "spark.sql.streaming.realTimeMode.asyncProgressTrackingByDefault.enabled": "false",
         # Hadoop starts a chmod and a readlink for every checkpoint file on a local disk; see QuickLocalFs.scala.
-        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.spark.barograph.QuickLocalFs",
+        LOCAL_FILES: "org.apache.spark.barograph.QuickLocalFs",
         # One driver at a time writes to a checkpoint; see docs/operating/lease.md.
         "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.barograph.FencedCheckpointFiles",
         "spark.barograph.leasePatienceMs": str(round(default("lease.patience") * 1000)),
@@ -94,6 +97,12 @@ def plugin_settings(ship: bool = False) -> dict[str, str]:
         "spark.locality.wait": "3s",
         **tuned_settings(),
     }
+
+
+def without_local_files(settings: Mapping[str, str]) -> dict[str, str]:
+    """For clusters whose own processes read Hadoop's settings and have no jar of ours, such as YARN's application
+    master, which would ask for a class that it does not have."""
+    return {key: value for key, value in settings.items() if key != LOCAL_FILES}
 
 
 def tuned_settings() -> dict[str, str]:

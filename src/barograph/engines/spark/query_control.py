@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.observer import Observer
+from barograph.model import Snapshot
 
 # An epoch ends when all rows that were sent are processed; under heavy overload that takes a while.
 COMMIT_TIMEOUT_S = 120.0
@@ -30,6 +31,12 @@ class QueryControl(Observer):
     def can_grow(self) -> bool:
         """Whether more executors may come."""
         return not self._bridge.is_local()
+
+    def cluster(self) -> Snapshot:
+        """The cluster and the topologies as they are now, without metrics."""
+        with self._lock:
+            self.refresh()
+            return self._snapshot(self._now() - self._born, 1.0)
 
     def stillborn(self) -> str:
         """Why executors end as they start; empty if they do not."""

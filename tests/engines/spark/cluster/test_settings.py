@@ -3,9 +3,11 @@
 import json
 import socket
 from dataclasses import asdict
+from typing import Any
 
 import pytest
 
+from barograph.engines.spark.cluster import settings as cluster_settings
 from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
 from barograph.model import BadInput
 
@@ -55,3 +57,23 @@ def test_nodes_may_differ_also_when_they_are_read_back() -> None:
     again = ClusterSettings(**json.loads(json.dumps(asdict(settings))))
     assert again == settings and hash(again) == hash(settings)
     assert ClusterSettings(2, 0.6).node_cpus() == {"node-1": 0.6, "node-2": 0.6}
+
+
+@pytest.mark.parametrize(
+    ("cores", "given", "seats"),
+    [
+        (2, {}, 4),
+        (16, {}, 22),
+        (16, {"executors": 2}, 11),
+        (16, {"nodes": 1}, 64),
+        (16, {"node_cpu": 0.5}, 4),
+        (16, {"node_cpu": (8.0, 4.0, 2.0)}, 19),
+        (16, {"node_cpu": (8.0, 16.0, 8.0)}, 22),
+        (16, {"seats": 3}, 3),
+    ],
+)
+def test_seats_that_are_not_given_are_more_than_the_cores(
+    cores: int, given: dict[str, Any], seats: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_settings, "own_cores", lambda: cores)
+    assert ClusterSettings(**given).seats == seats

@@ -15,14 +15,15 @@ def test_all_shares_are_sent_when_one_changes() -> None:
     assert orders.order(Plan(limits_pct={A: 50.0}, shares_pct={A: 20.0, B: 10.0})) == [f"limit of {A} is 50 %"]
     assert orders.order(Plan(limits_pct={B: 30.0})) == [f"limit of {B} is 30 %"]
     assert orders.order(Plan()) == []
-    assert sent == [{A: (50.0, 20.0)}, {A: (50.0, 20.0), B: (30.0, 10.0)}]
+    assert sent == [{A: (50.0, 20.0), B: (100.0, 10.0)}, {A: (50.0, 20.0), B: (30.0, 10.0)}]
     assert (orders.limits_pct, orders.shares_pct) == ({A: 50.0, B: 30.0}, {A: 20.0, B: 10.0})
 
 
-def test_a_reservation_without_a_limit_is_not_sent() -> None:
+def test_a_reservation_without_a_limit_is_sent_too() -> None:
+    """It is a weight where there are control groups, and holds where all instances together are limited."""
     sent: list[Shares] = []
     assert ShareOrders(sent.append).order(Plan(shares_pct={A: 20.0})) == []
-    assert sent == []
+    assert sent == [{A: (100.0, 20.0)}]
 
 
 def test_what_could_not_be_sent_is_sent_with_the_next_plan() -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
-from barograph.model import Topology
+from barograph.model import Node, Slot, Snapshot, Topology, Worker
 
 CHECKPOINT = "/checkpoints/counting"
 STOPPED = QueryRunEnd(EndKind.STOPPED)
@@ -61,6 +61,7 @@ class FakeEngine:
     cut: list[str] = field(default_factory=list)
 
     seats: int = 8
+    epoch: int = 0
     shape: Topology | None = None
     smaller: list[tuple[dict[str, int], dict[str, int]]] = field(default_factory=list)
     conf: dict[str, str] = field(default_factory=lambda: {"spark.sql.shuffle.partitions": "200"})
@@ -69,7 +70,9 @@ class FakeEngine:
     def present(self, _topology: str) -> Any:
         """The first epoch of the present run: nothing is ever committed."""
         run = self.runs[-1]
-        return SimpleNamespace(run=run.runId, epoch=0, planned_ms=1, is_up=run.isActive and self.comes_up, lives={})
+        return SimpleNamespace(
+            run=run.runId, epoch=self.epoch, planned_ms=1, is_up=run.isActive and self.comes_up, lives={}
+        )
 
     def can_grow(self) -> bool:
         return self.grows
@@ -108,6 +111,9 @@ class FakeEngine:
 
     def planned(self, _topology: str) -> Topology | None:
         return self.shape
+
+    def cluster(self) -> Snapshot:
+        return Snapshot(0.0, 1.0, (Node("n", 200.0, 1, 8),), (), (Worker(Slot("n", 0), "0", 8),))
 
     def begin_smaller(self, _topology: str, wanted: Mapping[str, int], given: Mapping[str, int]) -> None:
         self.smaller.append((dict(wanted), dict(given)))

@@ -14,9 +14,11 @@ from tests.engines.spark.query.fake_engine import STOPPED, FakeEngine, FakeWrite
 
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.start import first_size
+from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.supervised_query import Supervised
-from barograph.model import BadInput, Edge, Grouping, Operator, Topology
+from barograph.model import BadInput, Edge, Grouping, Operator, Snapshot, Topology
 
 QUICK = RestartLimits(same_failures=3, in_a_row=5, first_wait_s=0.01, longest_wait_s=0.02, keep_trying_s=0.2)
 KILLED = died("java.lang.RuntimeException: something in the query")
@@ -38,11 +40,12 @@ UNREACHABLE = JavaError("java.net.ConnectException: Call to namenode:8020 failed
 
 
 def supervised(
-    engine: FakeEngine, *starts: Exception | None, build: Callable[[], Any] | None = None, limits: RestartLimits = QUICK
-) -> Supervised:
+    engine: FakeEngine, *starts: Exception | None, build: Callable[[], Any] | None = None,
+    limits: RestartLimits = QUICK, size: SizeChoice = PLANNED,
+) -> Supervised:  # fmt: skip
     """starts: what each start raises, the first one of all included."""
     writer = FakeWriter(engine, list(starts) or [None])
-    return Supervised(cast(SparkEngine, engine), build or (lambda: writer), "/checkpoints/counting", limits)
+    return Supervised(cast(SparkEngine, engine), build or (lambda: writer), "/checkpoints/counting", limits, size)
 
 
 def until(condition: Callable[[], bool], timeout_s: float = 10.0) -> None:
@@ -213,6 +216,60 @@ def test_a_query_that_does_not_fit_is_started_smaller_before_its_first_epoch(
     engine.comes_up = True
     assert query.await_up(10.0)
     assert query.restarts == (), "nothing had run"
+    query.stop()
+
+
+def splitting(partitions: int, state: int) -> Topology:
+    """As ``repartition(200)`` before a count whose checkpoint has so many parts."""
+    operators = (
+        Operator("source", 1, source=True), Operator("split", partitions), Operator("count", state, stateful=True),
+    )  # fmt: skip
+    edges = (Edge("source", "split"), Edge("split", "count", Grouping.FIELDS))
+    return Topology("counting", operators, edges)
+
+
+def test_after_a_restart_of_the_driver_operators_without_state_get_fewer_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The number of a stateful operator is in the checkpoint; that of others was in the ended driver's memory only."""
+    engine = FakeEngine(comes_up=False, shape=splitting(200, 2), epoch=7)
+    query = supervised(engine)
+    engine.runs[0].end_with(NO_SEATS)
+    until(lambda: len(engine.runs) == 2)
+    assert engine.smaller == [({"source": 1, "split": 200, "count": 2}, {"source": 1, "split": 1, "count": 2})]
+    assert engine.started_with == ["200", "200"], "the checkpoint has the number of the stateful one"
+    assert "it starts with source 1, split 1, count 2 (set" in capsys.readouterr().err
+    engine.comes_up = True
+    assert query.await_up(10.0)
+    query.stop()
+
+
+def test_after_a_restart_of_the_driver_state_that_does_not_fit_is_refused() -> None:
+    engine = FakeEngine(comes_up=False, shape=splitting(193, 8), epoch=7)
+    query = supervised(engine)
+    engine.runs[0].end_with(NO_SEATS)
+    assert "needs 202 seats" in str(ended_by(query))
+    assert engine.smaller == []
+
+
+def test_what_is_declared_and_the_policy_decide_on_the_first_size(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[tuple[dict[str, int], int]] = []
+
+    def at_most_one(topology: Topology, seen: Snapshot) -> dict[str, int] | None:
+        found = {o.name: o.parallelism for o in topology.operators}
+        asked.append((found, len(seen.workers)))
+        return found if found["count"] == 1 else None
+
+    engine = FakeEngine(comes_up=False, shape=splitting(100, 100))
+    declared = QueryOptions(instances="split=1..2").of
+    query = supervised(engine, size=SizeChoice(declared, "modest", at_most_one))
+    engine.runs[0].end_with(NO_SEATS)
+    until(lambda: len(engine.runs) == 2)
+    assert asked == [({"source": 1, "split": 1, "count": 2}, 1), ({"source": 1, "split": 1, "count": 1}, 1)]
+    assert engine.smaller == [({"source": 1, "split": 2, "count": 1}, {"source": 1, "split": 1, "count": 1})]
+    said = capsys.readouterr().err
+    assert "it starts with source 1, split 1, count 1, as modest places them, and spark.sql" in said
+    assert said.count("\n") == 1
     query.stop()
 
 

@@ -1,12 +1,12 @@
 """Settings of an embedded cluster. They are checked when made, so that nothing is started for impossible settings."""
 
-import os
 import socket
 from dataclasses import dataclass
 
 from barograph.config import default
 from barograph.engines.spark.cluster.clock_speed import machine_clock
 from barograph.engines.spark.cluster.node_limit import LEAST_QUOTA_US, LONG_PERIOD_US
+from barograph.engines.spark.local_seats import executor_seats, own_cores
 from barograph.model import Node
 from barograph.model.checks import BadInput, require, require_number, require_whole
 
@@ -19,7 +19,8 @@ MASTER_ADDRESS = "127.0.0.1"
 class ClusterSettings:
     """node_cpu: the fence of a node, in cores: one value for all nodes, or one for each; None for no fence.
 
-    seats, memory_mb: of each executor. executors: of each node. port: of the master; None takes a free one.
+    seats, memory_mb: of each executor; seats that are not given follow the cores. executors: of each node. port: of the
+    master; None takes a free one.
     """
 
     nodes: int = default("cluster.nodes")
@@ -32,7 +33,6 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         require_whole("nodes", self.nodes, 1)
         require(self.nodes <= MOST_NODES, f"nodes must be at most {MOST_NODES}, not {self.nodes}")
-        require_whole("seats", self.seats, 1)
         require_whole("executors per node", self.executors, 1)
         require_whole("memory_mb", self.memory_mb, LEAST_MEMORY_MB)
         if isinstance(self.node_cpu, list | tuple):
@@ -44,6 +44,9 @@ class ClusterSettings:
         for cores in self.node_cpus().values():
             if cores is not None:
                 require_number("node_cpu", cores, LEAST_QUOTA_US / LONG_PERIOD_US)
+        if self.seats is None:
+            object.__setattr__(self, "seats", executor_seats(self._cores(), self.nodes * self.executors))
+        require_whole("seats", self.seats, 1)
         if self.port is not None:
             require_whole("port", self.port, 1)
             require(self.port <= 65535, f"port must be at most 65535, not {self.port}")
@@ -61,9 +64,14 @@ class ClusterSettings:
             return dict(zip(self.node_names(), self.node_cpu, strict=True))
         return dict.fromkeys(self.node_names(), self.node_cpu)
 
+    def _cores(self) -> float:
+        """Of all nodes together."""
+        fences = self.node_cpus().values()
+        return min(float(own_cores()), sum(own_cores() if cores is None else cores for cores in fences))
+
     def model_nodes(self) -> tuple[Node, ...]:
         """The nodes as a policy sees them. A node without a fence has an equal part of this machine's cores."""
-        machine, clock = len(os.sched_getaffinity(0)), machine_clock()
+        machine, clock = own_cores(), machine_clock()
         memory_mb = float(self.memory_mb * self.executors)
         return tuple(
             Node(

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.security.driver_uses import USES
@@ -100,10 +102,13 @@ class Supervisor:
         limits: RestartLimits | None = None,
         options: QueryOptions | None = None,
         recovery: Recovery | None = None,
+        size: SizeChoice | None = None,
     ) -> Supervised:
         """Start a query and keep it alive. ``build`` is called again, ahead, for each restart. recovery: bounds its
-        epochs, with or without a controller; None: they are as long as the query's trigger or a controller says."""
-        query = Supervised(self.engine, build, checkpoint, limits or RestartLimits())
+        epochs, with or without a controller; None: they are as long as the query's trigger or a controller says. size:
+        what its first size goes by if it has more instances than there are seats, besides its options."""
+        choice = replace(size or PLANNED, declared=(options or QueryOptions()).of)
+        query = Supervised(self.engine, build, checkpoint, limits or RestartLimits(), choice)
         if options is not None:
             self.engine.declare(query.topology, options)
         with self._lock:

@@ -11,6 +11,7 @@ from barograph.engines.spark.bridge.reports import Executor
 from barograph.model import Instance, Plan, Refusal, RefusalCode
 
 OFF = "off"
+NO_LIMIT_PCT = 100.0  # an instance is one thread, which uses no more anyway: executors limit nothing then
 Shares = Mapping[Instance, tuple[float, float]]
 """Instance -> the most it may use and what is reserved for it (0: nothing), in per cent of a core."""
 
@@ -39,7 +40,8 @@ class ShareOrders:
         with self._lock:
             new = {i: pct for i, pct in plan.limits_pct.items() if self._limits_pct.get(i) != pct}
             limits, reserved = {**self._limits_pct, **new}, {**self._shares_pct, **plan.shares_pct}
-            wanted = {i: (pct, reserved.get(i, 0.0)) for i, pct in limits.items()}
+            both = {**limits, **reserved}
+            wanted = {i: (limits.get(i, NO_LIMIT_PCT), reserved.get(i, 0.0)) for i in both}
             if wanted != self._sent:
                 # Sent before it is noted: if sending fails, the next plan sends it again.
                 self._send(wanted)

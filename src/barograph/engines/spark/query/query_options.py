@@ -52,6 +52,14 @@ class QueryOptions:
             parse_numbers("query.memory", self.memory or ""),
         )
 
+    def declared(self) -> list[str]:
+        """Names of the options that are set, of those that only some policies use."""
+        set_here = {
+            "query.workers": self.workers is not None, "query.isolate-nodes": self.isolate_nodes > 0,
+            "query.cpu": bool(self.cpu), "query.memory": bool(self.memory),
+        }  # fmt: skip
+        return [name for name, is_set in set_here.items() if is_set]
+
     def of(self, topology: Topology) -> Topology:
         return replace(
             topology,

@@ -28,7 +28,7 @@ from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
 from barograph.engines.spark.query.requested_restarts import RequestedRestarts
-from barograph.engines.spark.query.start.first_size import FirstSize
+from barograph.engines.spark.query.start.first_size import FirstSize, SizeChoice
 from barograph.engines.spark.query.start.prepared_start import PreparedStart, starting_a_run
 from barograph.engines.spark.query.start.room import await_room
 from barograph.engines.spark.query.start.writer_ahead import Build, WriterAhead
@@ -51,10 +51,11 @@ class QueryRuns:
     it for good, None while it runs and where it was stopped. progress: Spark's reports of earlier runs.
     """
 
-    def __init__(self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits) -> None:
+    def __init__(
+        self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits, size: SizeChoice
+    ) -> None:
         self._engine, self._limits = engine, limits
-        self.lock = threading.RLock()
-        self.ended, self.up = threading.Event(), threading.Event()
+        self.lock, self.ended, self.up = threading.RLock(), threading.Event(), threading.Event()
         self.error: Exception | None = None
         self.given_up: GivenUp | None = None
         self.restarts: list[Restart] = []
@@ -64,7 +65,7 @@ class QueryRuns:
         self._patience = Patience(engine.lives, self.stopping.wait, limits.keep_trying_s, limits.longest_wait_s)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
-        self._first_size = FirstSize(engine, self.stopping.wait)
+        self._first_size = FirstSize(engine, self.stopping.wait, size)
         self.run_id = ""
         self.query = self._started(self._writers.take())
         self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
@@ -229,9 +230,8 @@ class QueryRuns:
 
         def examine(refused: Exception | None) -> Death:
             when_s = died if refused is None else time.monotonic()
-            return self._patience.ask(
-                lambda: self._deaths.examine(self.topology, text, when_s, dead_run, began_with, refused)
-            )
+            known = (self.topology, text, when_s, dead_run, began_with, refused)
+            return self._patience.ask(lambda: self._deaths.examine(*known))
 
         if proven and refused is None and _UNFINISHED not in text and not other_owner(text):
             self.doing = "starting again"

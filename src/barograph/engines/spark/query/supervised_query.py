@@ -15,6 +15,7 @@ from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.progress import read_progress
 from barograph.engines.spark.query.query_runs import PROGRESS_KEPT, QueryRuns
 from barograph.engines.spark.query.replayed import Restart
+from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.start.writer_ahead import Build
 
 
@@ -24,8 +25,11 @@ class Supervised(StreamingQuery):
     It is a StreamingQuery to programs that ask for one; it overrides everything that belongs to a single run.
     """
 
-    def __init__(self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits) -> None:
-        self._runs = QueryRuns(engine, build, checkpoint, limits)
+    def __init__(
+        self, engine: SparkEngine, build: Build, checkpoint: str | None, limits: RestartLimits,
+        size: SizeChoice = PLANNED,
+    ) -> None:  # fmt: skip
+        self._runs = QueryRuns(engine, build, checkpoint, limits, size)
 
     @property
     def _jsq(self) -> Any:

@@ -1,5 +1,6 @@
-"""How many instances a query gets at its first start if it has more than there are seats. Chosen once: Spark keeps the
-number of a stateful operator in the query's checkpoint. It starts nothing.
+"""How many instances a query gets when a driver starts it and there are fewer seats: what its user declares holds, and
+the policy that is given chooses. Spark keeps the number of a stateful operator in the query's checkpoint, so that is
+chosen once; that of others at each start of a driver. It starts nothing.
 
 Spark's own default is 200 shuffle partitions, which no small application has seats for.
 """
@@ -10,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.query.failures.diagnosis import Cause, Death
 from barograph.engines.spark.query.start.prepared_start import PreparedStart
-from barograph.model import Topology
+from barograph.model import Operator, Snapshot, Topology
 
 log = logging.getLogger(__name__)
 
@@ -36,55 +38,135 @@ class Sizes(Protocol):
 
     def planned(self, topology: str) -> Topology | None: ...
 
+    def cluster(self) -> Snapshot: ...
+
     def begin_smaller(self, topology: str, wanted: Mapping[str, int], given: Mapping[str, int]) -> None: ...
 
 
-def fitting_at_first(topology: Topology, seats: int) -> dict[str, int] | None:
-    """Instances by operator: they take half of the seats, so that there is room to scale and to move, or as few as
-    possible; None if those do not fit either. What has most instances shrinks first; all stateful operators have the
-    same number. A source has an instance for each partition of its input."""
+Asked = Callable[[Topology, Snapshot], Mapping[str, int] | None]
+"""A policy's first decision of a topology on a cluster: instances by operator, None if it does not place them all."""
+
+
+def as_it_is(topology: Topology) -> Topology:
+    return topology
+
+
+@dataclass(frozen=True, slots=True)
+class SizeChoice:
+    """What a first size goes by. declared: the topology with what its user declares for it. policy: its name; empty
+    where none is given. asked: the policy itself."""
+
+    declared: Callable[[Topology], Topology] = as_it_is
+    policy: str = ""
+    asked: Asked | None = None
+
+
+PLANNED = SizeChoice()
+
+
+def with_kept_state(topology: Topology) -> Topology:
+    """Of a query that has committed an epoch: its checkpoint has the number of its stateful operators."""
+    kept = (replace(o, excluded=o.excluded or o.stateful) for o in topology.operators)
+    return replace(topology, operators=tuple(kept))
+
+
+def within_most(topology: Topology) -> dict[str, int]:
+    """Instances by operator: as planned, as far as that is within what is declared for it. All stateful operators have
+    the same number."""
     found = {o.name: o.parallelism for o in topology.operators}
-    keyed = [o.name for o in topology.operators if o.stateful and not o.source]
-    groups = [[o.name] for o in topology.operators if not (o.stateful or o.source or o.fixed_because)]
-    groups += [keyed] if keyed else []
-    while groups and sum(found.values()) > seats // 2:
-        most = max(groups, key=lambda group: max(found[name] for name in group))
-        fewer = max(found[name] for name in most) - 1
-        if fewer == 0:
-            break
-        found |= {name: min(found[name], fewer) for name in most}
-    return found if sum(found.values()) <= seats else None
+    for group in _groups(topology):
+        count = max(o.parallelism for o in group)
+        most = min((o.max_parallelism for o in group if o.max_parallelism is not None), default=count)
+        found |= dict.fromkeys((o.name for o in group), max(_least(group), min(count, most)))
+    return found
+
+
+def sizes(topology: Topology, seats: int) -> Iterator[dict[str, int]]:
+    """Instances by operator that fit, each with fewer than the one before. The first take half of the seats, so that
+    there is room to scale and to move, or are as few as possible. What has most instances shrinks first, none below its
+    least. A source has an instance for each partition of its input."""
+    found, groups = within_most(topology), _groups(topology)
+    while True:
+        can_shrink = [group for group in groups if found[group[0].name] > _least(group)]
+        total = sum(found.values())
+        if total <= seats // 2 or (not can_shrink and total <= seats):
+            yield dict(found)
+        if not can_shrink:
+            return
+        largest = max(can_shrink, key=lambda group: found[group[0].name])
+        found |= {o.name: found[o.name] - 1 for o in largest}
+
+
+def fitting_at_first(
+    topology: Topology, seats: int, asked: Callable[[Topology], Mapping[str, int] | None] | None = None
+) -> tuple[dict[str, int] | None, bool]:
+    """Instances by operator, None if no size fits; and whether a policy chose them. That is the largest size for which
+    the policy's first decision places every instance in the seats that are there."""
+    fit = list(sizes(topology, seats))
+    for size in fit if asked is not None else ():
+        found = asked(_sized(topology, size))  # type: ignore[misc]  # it is given here
+        if found is not None and sum(found.values()) <= seats:
+            return dict(found), True
+    return (fit[0] if fit else None), False
+
+
+def _groups(topology: Topology) -> list[list[Operator]]:
+    """Operators whose number may change; those of a group have one number."""
+    keyed = [o for o in topology.operators if o.stateful and not o.source]
+    groups = [[o] for o in topology.operators if not (o.stateful or o.source or o.fixed_because or o.excluded)]
+    return groups + ([keyed] if keyed and not any(o.excluded for o in keyed) else [])
+
+
+def _least(group: list[Operator]) -> int:
+    return max(o.min_parallelism for o in group)
+
+
+def _sized(topology: Topology, size: Mapping[str, int]) -> Topology:
+    return replace(topology, operators=tuple(replace(o, parallelism=size[o.name]) for o in topology.operators))
 
 
 class FirstSize:
     """Of one query. partitions: what was chosen for its shuffle partitions; None if nothing was."""
 
-    def __init__(self, engine: Sizes, stopping: Callable[[float], bool]) -> None:
-        self._engine, self._stopping = engine, stopping
+    def __init__(self, engine: Sizes, stopping: Callable[[float], bool], choice: SizeChoice) -> None:
+        self._engine, self._stopping, self._choice = engine, stopping, choice
         self.partitions: int | None = None
         self._tried = False
 
     def chosen_after(self, death: Death, topology: str) -> bool:
         """Whether a run that died for lack of seats gets a number of instances that fits, and can be started now.
 
-        Only before the query's first epoch was committed, and once: what does not help then never does."""
-        if self._tried or death.cause is not Cause.SEATS or death.epoch not in (None, 0):
+        Once, before a run of this driver was up: what does not help then never does. After the query's first epoch, by
+        an earlier driver, only operators without state can get fewer."""
+        if self._tried or death.cause is not Cause.SEATS:
             return False
         seats = self._settled_seats(topology)
         shape = self._engine.planned(topology)
-        given = None if shape is None else fitting_at_first(shape, seats)
         self._tried = True
-        if shape is None or given is None:
+        if shape is None:
+            return False
+        declared = self._choice.declared(shape)
+        is_new = death.epoch in (None, 0)
+        declared = declared if is_new else with_kept_state(declared)
+        given, by_policy = fitting_at_first(declared, seats, self._asked())
+        if given is None:
             return False
         keyed = {o.name: given[o.name] for o in shape.operators if o.stateful and not o.source}
-        wanted = {o.name: keyed.get(o.name, o.parallelism) for o in shape.operators}
-        self._engine.begin_smaller(topology, wanted, given)
-        self.partitions = max(keyed.values(), default=None)
-        line = told(topology, sum(o.parallelism for o in shape.operators), seats, given, self.partitions)
+        self._engine.begin_smaller(topology, {**within_most(declared), **keyed}, given)
+        self.partitions = max(keyed.values(), default=None) if is_new else None
+        policy = self._choice.policy if by_policy else ""
+        line = told(topology, sum(o.parallelism for o in shape.operators), seats, given, self.partitions, policy)
         log.info("%s", line)
         sys.stderr.write(f"barograph: {line}\n")  # a program that sets up no logging sees it too
         sys.stderr.flush()
         return True
+
+    def _asked(self) -> Callable[[Topology], Mapping[str, int] | None] | None:
+        asked = self._choice.asked
+        if asked is None:
+            return None
+        seen = self._engine.cluster()
+        return lambda topology: asked(topology, seen)
 
     @contextmanager
     def at_start(self, writer: DataStreamWriter | PreparedStart) -> Iterator[None]:
@@ -114,8 +196,11 @@ class FirstSize:
         return seats
 
 
-def told(topology: str, needed: int, seats: int, given: Mapping[str, int], partitions: int | None) -> str:
+def told(
+    topology: str, needed: int, seats: int, given: Mapping[str, int], partitions: int | None, policy: str = ""
+) -> str:
     counts = ", ".join(f"{name} {count}" for name, count in given.items())
     kept = "" if partitions is None else f", and {PARTITIONS}={partitions} stays in its checkpoint"
     how = f"set {PARTITIONS} or give the application more seats to choose yourself"
-    return f"{topology} has {needed} instances and {seats} seats are free: it starts with {counts}{kept} ({how})"
+    by = f", as {policy} places them" if policy else ""
+    return f"{topology} has {needed} instances and {seats} seats are free: it starts with {counts}{by}{kept} ({how})"

@@ -1,0 +1,66 @@
+package org.apache.spark.barograph.planner
+
+import java.lang.{Long => JLong}
+
+import org.junit.jupiter.api.{Test, Timeout}
+import org.junit.jupiter.api.Assertions._
+
+import org.apache.spark.barograph.orders.{Cuts, Gates}
+import org.apache.spark.barograph.telemetry.{Life, Lives}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.read.streaming.{PartitionOffset, SupportsRealTimeRead}
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead.RecordStatus
+
+@Timeout(60)
+class CuttableReaderTest {
+  private val DayMs = 86400000L
+  private val BitMs = 2000000L
+
+  /** A row of two milliseconds of CPU after the other. */
+  private final class Endless extends SupportsRealTimeRead[InternalRow] {
+    @volatile var rows = 0L
+    override def nextWithTimeout(timeoutMs: JLong): RecordStatus = nextWithTimeout(0L, timeoutMs)
+    override def nextWithTimeout(startMs: JLong, timeoutMs: JLong): RecordStatus = {
+      val untilNs = System.nanoTime() + BitMs
+      while (System.nanoTime() < untilNs) Thread.onSpinWait()
+      rows += 1
+      RecordStatus.newStatusWithArrivalTimeMs(1L)
+    }
+    override def next(): Boolean = true
+    override def get(): InternalRow = InternalRow.empty
+    override def getOffset: PartitionOffset = new PartitionOffset {}
+    override def close(): Unit = ()
+  }
+
+  private def await(what: String)(condition: => Boolean): Unit = {
+    val untilNs = System.nanoTime() + 30000000000L
+    while (!condition) {
+      assertTrue(System.nanoTime() < untilNs, what)
+      Thread.onSpinWait()
+    }
+  }
+
+  /** A limit so low that it would wait for minutes before its next row. */
+  @Test def aReaderThatIsHeldBackHearsAPauseAndACut(): Unit = {
+    val life = new Life("held", "held-run", 0L, "source", 0, "1", 0, 0, 1L)
+    val (gate, cut, source) = (new Gates.Gate, new Cuts.Line, new Endless)
+    val reading = new Thread(() => {
+      Lives.runAs(life)
+      val reader = new CuttableReader(source, cut, gate, 0L, DayMs, DayMs, TimeColumn.Unknown)
+      while (reader.nextWithTimeout(System.currentTimeMillis(), DayMs).hasRecord) {}
+    })
+    reading.start()
+    await("the beginning of its epoch did not end")(source.rows > 0 && !life.allowance.isLifted(System.nanoTime()))
+    life.allowance.limit(0.00001)
+    await("it was not held back")(life.allowance.throttledNsBy(System.nanoTime()) > 100000000L)
+    val rows = source.rows
+    gate.shut = true
+    await("it did not hear the pause")(life.rests)
+    gate.shut = false
+    await("it did not go on")(!life.rests)
+    assertEquals(rows, source.rows, "it still owes")
+    cut.epoch = 0L
+    reading.join(30000L)
+    assertFalse(reading.isAlive, "it did not hear the cut")
+  }
+}
