@@ -81,7 +81,7 @@ object Totals {
       val isPresent = topology.isPresent(report.runId, report.epoch)
       val rowsRead = Math.max(report.rowsRead, if (life.report == null) 0L else life.report.rowsRead)
       if (life.instance != null) {
-        life.instance.add(had, now)
+        life.instance.add(had, now, topology.dueCounts, isPresent, nowNs)
         if (isPresent) {
           life.instance.executor = report.executor
           life.instance.meter = now

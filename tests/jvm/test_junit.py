@@ -6,11 +6,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from tests.fetched import needs_fetched
 
 from barograph.engines.spark.cluster.java import find_java, spark_jars
 from barograph.engines.spark.conf import PLUGIN_JAR, WORKLOADS_JAR
 from barograph.engines.spark.folders import cache_folder
-from barograph.maven import FetchFailed, Ivy, fetch, pinned
+from barograph.maven import Ivy, fetch, pinned
 
 ROOT = Path(__file__).parents[2]
 CLASSES = ROOT / "build" / "jvm-tests"
@@ -20,10 +21,8 @@ OPENED = ("java.lang", "java.nio", "java.util", "java.util.concurrent", "sun.nio
 
 def junit() -> tuple[Path, ...]:
     folder = cache_folder() / "jars"
-    try:
+    with needs_fetched():
         return fetch(pinned("junit-console"), folder, lambda: Ivy.among(find_java().command, spark_jars()))
-    except FetchFailed as error:
-        pytest.skip(f"JUnit cannot be fetched: {error}")
 
 
 @pytest.mark.limit(300)  # it may have to compile the jars and the tests first
