@@ -17,7 +17,7 @@ before. The truth is what the broker says, which is asked ten times a second bes
 
 JSON has all of it. Bars: every row is counted once; the lag seen is the true one in 99 % of the seconds; the backlog is
 there when the query starts; fixed shares have the same CPU, and adaptive catches up no later than they do. BENCH_FOLDER
-keeps every run's JSON; ``latency`` alone takes the rate from there.
+keeps every run's JSON and what was measured beside it; ``latency`` alone takes the rate from there.
 """
 
 import json
@@ -66,7 +66,9 @@ class Bench:
         if asked.failure or (topic and not len(asked.ends)):
             raise RuntimeError(f"the broker did not say where the topic of {name} ends: {asked.failure}")
         told = Told(report, asked.ends if topic else None, watched.cpu)
+        beside = {"ends": asked.ends.to_json(), "cpu": watched.cpu.to_json()}
         (self._folder / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")
+        (self._folder / f"{name}-beside.json").write_text(json.dumps(beside), encoding="utf-8")
         self.runs[name] = told
         return told
 

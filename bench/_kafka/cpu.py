@@ -40,6 +40,9 @@ class CpuOverTime:
         self._at_s.append(at_s)
         self._used_s.append(used_s)
 
+    def to_json(self) -> list[tuple[float, dict[str, float]]]:
+        return list(zip(self._at_s, self._used_s, strict=True))
+
     def between(self, start_s: float, end_s: float) -> dict[str, float]:
         """Core-seconds, from the moments that are nearest to both."""
         first, last = self._near(start_s), self._near(end_s)

@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from types import TracebackType
 
 from barograph.kafka import Login
@@ -17,7 +18,12 @@ EVERY_S = 0.1
 _TIMEOUT_S = 10.0
 _LIST_OFFSETS, _METADATA, _HANDSHAKE, _AUTHENTICATE = (2, 1), (3, 1), (17, 1), (36, 0)  # key and version
 _LATEST = -1
+_NOT_YET = (3, 5, 6)  # unknown topic or partition, no leader, not the leader
 _CLIENT = "bench"
+
+
+class NotYet(Exception):  # noqa: N818  # not an error: it is asked again
+    """The broker has the topic, and does not serve all of its partitions yet."""
 
 
 class Answer:
@@ -83,7 +89,9 @@ class BrokerAsked:
             answer.text()
             for _ in answer.many():
                 answer.number(4)
-                if (code := answer.number(2)) != 0:
+                if (code := answer.number(2)) in _NOT_YET:
+                    raise NotYet
+                if code != 0:
                     raise RuntimeError(f"the broker does not say where {topic} ends (code {code})")
                 answer.number(8)
                 found += answer.number(8)
@@ -122,6 +130,9 @@ class Ends:
     def __len__(self) -> int:
         return len(self._ends)
 
+    def to_json(self) -> list[tuple[float, float, int]]:
+        return list(zip(self._asked_s, self._told_s, self._ends, strict=True))
+
     def least_at(self, at_s: float) -> int:
         """The topic had this many rows then, or more."""
         at = bisect.bisect_right(self._told_s, at_s) - 1
@@ -139,7 +150,7 @@ class EndsWatched:
         self.ends, self.failure = Ends(), ""
         self._broker = BrokerAsked(address, login)
         self._before = set(self._broker.partitions())
-        self._fits = lambda name: name.startswith(prefix) and name.endswith(suffix)
+        self._prefix, self._suffix = prefix, suffix
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -161,10 +172,14 @@ class EndsWatched:
                     topic, count = next(((n, c) for n, c in new.items() if self._fits(n)), ("", 0))
                 if topic:
                     asked_s = time.time()
-                    end = self._broker.end(topic, range(count))
-                    self.ends.put(asked_s, time.time(), end)
+                    with suppress(NotYet):
+                        end = self._broker.end(topic, range(count))
+                        self.ends.put(asked_s, time.time(), end)
         except (OSError, RuntimeError) as error:
             self.failure = str(error)
+
+    def _fits(self, name: str) -> bool:
+        return name.startswith(self._prefix) and name.endswith(self._suffix)
 
 
 def _text(text: str) -> bytes:
