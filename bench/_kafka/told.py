@@ -50,8 +50,15 @@ class Told:
         busy = [line.read_s for line in self.lines[1:] if line.backlog > line.due_s]
         return statistics.median(busy) if busy else 0.0
 
-    def backlog_at_start(self) -> int:
-        return self.lines[0].backlog + self.lines[0].all_read
+    def written(self) -> float:
+        """The part of the rows that were due that was in the topic, in the worst second; 1 without a topic. Below 1
+        the producer is what is measured."""
+        if self.ends is None:
+            return 1.0
+        start_s = self.report["start_ms"] / 1000
+        behind = [line for line in self.lines if line.backlog > 0]
+        parts = [self.ends.most_at(start_s + line.at_s) / (line.backlog + line.all_read) for line in behind]
+        return min(1.0, *parts) if parts else 1.0
 
     def lag_errors(self) -> list[float]:
         """Of each second: by how many rows the lag seen is outside of what it was within the last second; 0: it was

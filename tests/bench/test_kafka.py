@@ -46,7 +46,9 @@ def test_a_lag_is_right_if_it_was_true_within_the_last_second() -> None:
 
 def test_figures_of_catching_up() -> None:
     run = told([0, 0, 0], [0, 50, 100], [4.0, 5.0, 6.0])
-    assert (run.caught_up_s(), run.rows_s(), run.backlog_at_start()) == (2.0, 50, 600)
+    assert (run.caught_up_s(), run.rows_s(), run.written()) == (2.0, 50, 1.0)
+    # At second 4 there are 400 rows in the topic, and 600 were due.
+    assert told([0, 0, 0], [0, 50, 100], [4.0, 5.0, 6.0], asked()).written() == pytest.approx(400 / 600)
     # 10 % until second 6, 20 % for the last four; without a limit an instance may use a core.
     assert run.reserved() == {"split": pytest.approx((2 * 10 + 4 * 20) / 6)}
     assert run.limit_core_s() == pytest.approx(2 * 0.1 + 4 * 1.0)
