@@ -16,11 +16,18 @@ final class Backlog {
 
   /** olderMs: how much older than usual that figure is already. */
   def seen(rows: Long, olderMs: Long, nowNs: Long): Unit = {
+    put(rows, olderMs, nowNs)
+    ofPresentEpoch = true
+  }
+
+  /** By a late report of the epoch before: it counts until one of the present epoch comes. */
+  def seenBefore(rows: Long, olderMs: Long, nowNs: Long): Unit = if (!ofPresentEpoch) put(rows, olderMs, nowNs)
+
+  private def put(rows: Long, olderMs: Long, nowNs: Long): Unit = {
     this.rows = rows
     this.olderMs = olderMs
     atNs = nowNs
     known = true
-    ofPresentEpoch = true
   }
 
   /** Its reader does not know it. One that has known it in this epoch has waited long enough for an answer. */

@@ -46,6 +46,13 @@ final class TopologyTotals(val id: Long, val name: String) {
   def isPresent(runId: String, epoch: Long): Boolean =
     present != null && present.epoch == epoch && present.runId == runId
 
+  /** How many of the rows read in the epoch before the present one are read again; None of any other epoch. */
+  def readAgain(runId: String, epoch: Long, rowsRead: Long): Option[Long] =
+    if (present == null) None
+    else if (epoch == present.epoch - 1) Some(0L)
+    else if (epoch == present.epoch && runId != present.runId) Some(rowsRead)
+    else None
+
   /** Null if it has no such instance now. */
   def instance(operator: String, index: Int): InstanceTotals = byKey.getOrElse((operator, index), null)
 

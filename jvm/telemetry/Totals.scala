@@ -86,7 +86,7 @@ object Totals {
           life.instance.executor = report.executor
           life.instance.meter = now
           life.instance.rowsRead = rowsRead
-        }
+        } else topology.readAgain(report.runId, report.epoch, rowsRead).foreach(life.instance.late(now, _, nowNs))
       }
       val begins = life.report == null
       life.report = report.copy(output = Array.emptyLongArray, meter = now, rowsRead = rowsRead)

@@ -47,11 +47,13 @@ class SourceTotalsTest extends TotalsFixture {
     assertEquals((60L, true, 0L), lag(reader))
     plan("run", 1L)
     assertEquals((60L, true, 0L), lag(reader), "an epoch begins, and its instances do not run yet")
+    report(life("run", 0L, "read", 0, known(read = 12L, position = 52L, due = 110L), ended = true))
+    assertEquals((58L, true, 0L), lag(reader), "what the epoch before it says at last")
     clockNs += 9 * Second
     report() // the executor is alive, and nothing runs there
-    assertEquals((60L, true, 7000L), lag(reader), "two seconds are usual")
+    assertEquals((58L, true, 7000L), lag(reader), "two seconds are usual")
     report(life("run", 1L, "read", 0, meter(4L)))
-    assertEquals((60L, true, 7000L), lag(reader), "it runs, and no broker has answered it yet")
+    assertEquals((58L, true, 7000L), lag(reader), "it runs, and no broker has answered it yet")
     assertEquals(10L, reader.whole("arrived").head)
     report(life("run", 1L, "read", 0, known(read = 5L, position = 55L, due = 140L)))
     assertEquals((85L, true, 0L), lag(reader))
@@ -68,6 +70,8 @@ class SourceTotalsTest extends TotalsFixture {
     report(life("a", 3L, "read", 0, known(read = 30L, position = 130L, due = 150L)))
     assertEquals((20L, true, 0L), lag(reader))
     plan("b", 3L) // the query was restarted
+    assertEquals((50L, true, 0L), lag(reader))
+    report(life("a", 3L, "read", 0, known(read = 40L, position = 140L, due = 150L))) // late
     assertEquals((50L, true, 0L), lag(reader))
     plan("b", 4L)
     assertEquals((50L, true, 0L), lag(reader), "it did not run, so it has read nothing")
