@@ -61,7 +61,7 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
     }
   }
 
-  /** A report of the epoch before, which may come when the next one is planned. again: rows of it that are read again. */
+  /** What the epoch before reports last, when the next one is planned already. again: its rows that are read again. */
   def late(report: MeterReport, again: Long, nowNs: Long): Unit =
     if (report.loadMs >= 0) backlog.seenBefore(report.dueRows - report.position + again, report.dueAgeMs, nowNs)
 }
