@@ -70,7 +70,7 @@ def test_a_topic_is_counted_and_its_backlog_seen_behind_a_password_and_over_an_o
     assert found["behind"] == {"backlog": 400, "arrived": 400, "read": 0}, "rows arrive when they are produced"
     assert found["caught_up"] == {"arrived": 400, "read": 400}
     nothing, much = found["nothing_to_read_s"], found["much_to_read_s"]
-    assert nothing["idle_s"] > 0.8 * sum(nothing.values()) > 0.0, "waiting in a poll is idle"
+    assert nothing["idle_s"] > 0.5 * sum(nothing.values()) > 0.0, "waiting in a poll is idle; for a core, busy"
     assert much["busy_s"] > 0.0, "a call that waits for a broker while rows are there is busy"
     assert much["idle_s"] < 0.2 * sum(much.values())
     assert found["grown"] == {"arrived": 0, "read": 0}, "partitions that come in another order bring no row"
