@@ -3,19 +3,33 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 Report = dict[str, Any]
 
 
-def whole_run(workload: str, *options: str, timeout_s: float = 400.0) -> tuple[Report | None, str]:
-    """The report and nothing; where there is none, None and the end of the standard error."""
+def _ignored(_: int) -> None:
+    pass
+
+
+def whole_run(
+    workload: str, *options: str, timeout_s: float = 400.0, started: Callable[[int], None] = _ignored
+) -> tuple[Report | None, str]:
+    """The report and nothing; where there is none, None and the end of the standard error. started: is told the number
+    of the process."""
     order = [sys.executable, "-m", "barograph.cli.main", "run", workload, "--format", "json", *options]
-    done = subprocess.run(order, capture_output=True, text=True, timeout=timeout_s, check=False)
+    with subprocess.Popen(order, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        started(child.pid)
+        try:
+            out, said = child.communicate(timeout=timeout_s)
+        except BaseException:
+            child.kill()
+            raise
     try:
-        report: Report = json.loads(done.stdout)
+        report: Report = json.loads(out)
     except json.JSONDecodeError:
-        return None, done.stderr[-2000:]
+        return None, said[-2000:]
     return report, ""
 
 

@@ -19,16 +19,14 @@ final class KafkaInput(name: String, figure: EndOffset, leave: () => Unit, offse
   // What was in the topic before it was first looked at did not arrive now; it is backlog.
   def start: Long = figure.first
   def position(read: Long): Long = offset()
-  def dueRows(nowMs: Long): Long = if (figure.end < 0L || sinceMs > KafkaInput.ForgottenMs) -1L else figure.end
-  override def ageMs: Long = if (figure.end < 0L) 0L else Math.max(0L, sinceMs - KafkaInput.UsualMs)
+  def dueRows(nowMs: Long): Long = if (figure.end < 0L || sinceMs > DueRows.ForgottenMs) -1L else figure.end
+  override def ageMs: Long = if (figure.end < 0L) 0L else Math.max(0L, sinceMs - DueRows.UsualMs)
   override def close(): Unit = leave()
 
   private def sinceMs: Long = (System.nanoTime() - figure.atNs) / 1000000L
 }
 
 object KafkaInput extends Logging {
-  private val UsualMs = 2000L // on a busy machine an answer takes that long, and no decision depends on it
-  private val ForgottenMs = 60000L
   private val PartitionClass = "org.apache.spark.sql.kafka010.KafkaBatchInputPartition"
 
   /** None if it is no partition of a topic, or of a connector that is built in another way. */

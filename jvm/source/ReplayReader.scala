@@ -12,12 +12,16 @@ import org.apache.spark.unsafe.types.UTF8String
 case class ReplayPartition(replay: Replay, startMs: Long, partition: Int, start: Long, end: Long)
   extends InputPartition with DueRows {
 
-  override def load: Long = startMs
+  override def load: Long = startMs * ReplayPartition.MostPartitions + partition
 
   override def position(read: Long): Long = start + read
 
   override def dueRows(nowMs: Long): Long =
     Math.min(end, replay.load.rowsDue(partition, replay.partitions, nowMs - startMs))
+}
+
+object ReplayPartition {
+  private val MostPartitions = 1L << 20 // for names only
 }
 
 /** k: the first row of the partition that was not read. */

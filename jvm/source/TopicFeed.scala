@@ -17,8 +17,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * also if a broker is away for a while (an idempotent producer), so what is in the topic is known beforehand.
  *
  * Its argument is a file of properties: topic, replay.NAME for the options of the replay source, kafka.NAME for clients.
- * It makes the topic, prints "ready", reads when the load starts from its input (milliseconds since 1970), writes, and
- * prints "done". It ends when its input ends. What goes wrong is one line on its standard error.
+ * It makes the topic, prints "ready", reads when the load starts from its input (milliseconds since 1970), writes,
+ * prints "caught up" once all rows that were due by then are in the topic, and "done" when all rows are. It ends when
+ * its input ends. What goes wrong is one line on its standard error.
  */
 object TopicFeed {
   private val PatienceS = 30L
@@ -70,12 +71,19 @@ object TopicFeed {
     val ends = Array.tabulate(count)(replay.end)
     var row = 0L
     var ended = 0
+    var isBehind = true
     while (ended < count) {
       val (partition, k) = ((row % count).toInt, row / count)
       if (k < ends(partition)) {
         ended = 0
         val dueMs = startMs + replay.load.dueMs(partition, k, count)
         var leftMs = dueMs - System.currentTimeMillis()
+        if (leftMs > 0L && isBehind) {
+          producer.flush()
+          isBehind = false
+          println("caught up")
+          leftMs = dueMs - System.currentTimeMillis()
+        }
         while (leftMs > 0L) {
           producer.check()
           Thread.sleep(Math.min(leftMs, 200L))
@@ -88,7 +96,7 @@ object TopicFeed {
       } else ended += 1
       row += 1
     }
-    producer.finish()
+    producer.flush()
   }
 
   private def makeTopic(topic: String, partitions: Int, options: JMap[String, String]): Unit = {
@@ -137,7 +145,8 @@ object TopicFeed {
       sending.invoke(producer, record, callback)
     }
 
-    def finish(): Unit = {
+    /** Until all that was sent is in the topic. */
+    def flush(): Unit = {
       producerClass.getMethod("flush").invoke(producer)
       check()
     }

@@ -6,8 +6,8 @@ package org.apache.spark.barograph.telemetry
  */
 final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
   var arrived, executed, emitted, cpuNs, busyNs, idleNs, blockedNs, throttledNs = 0L
-  /** Whether its source knows which rows are due; if not, rows that were read count as arrived. */
-  var arrivedKnown = true
+  /** Of a source that knows which rows are due; if it does not, rows that were read count as arrived. */
+  val backlog = new Backlog
   /** Rows sent to each instance of the next operator. */
   var sent: Array[Long] = Array.emptyLongArray
 
@@ -15,20 +15,22 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
   var executor = ""
   var meter: MeterReport = InstanceTotals.nothing
   var rowsRead = 0L
-  // Rows due are counted from a fixed place, over epochs and restarts, so none is counted again in a replay.
-  private var loadMs = -1L
-  private var dueRows = 0L
+  private var due: DueCount = _
 
-  /** An epoch begins. receivers: instances of the operator it sends to; counts of those that are gone are dropped. */
-  def epochBegins(seat: String, receivers: Int): Unit = {
+  /**
+   * An epoch begins. receivers: instances of the operator it sends to; counts of those that are gone are dropped.
+   * repeats: the epoch before it has failed and what it read is read again.
+   */
+  def epochBegins(seat: String, receivers: Int, repeats: Boolean): Unit = {
+    backlog.epochBegins(if (repeats) rowsRead else 0L)
     executor = seat
     meter = InstanceTotals.nothing
     rowsRead = 0L
     if (sent.length != receivers) sent = java.util.Arrays.copyOf(sent, receivers)
   }
 
-  /** A life of it went on from `had` to `now`. */
-  def add(had: MeterReport, now: MeterReport): Unit = {
+  /** A life of it went on from `had` to `now`, of the present epoch or of an earlier one. */
+  def add(had: MeterReport, now: MeterReport, counts: DueCounts, present: Boolean, nowNs: Long): Unit = {
     executed += now.executed - had.executed
     emitted += now.emitted - had.emitted
     cpuNs += now.cpuNs - had.cpuNs
@@ -43,19 +45,25 @@ final class InstanceTotals(val id: Long, val operator: String, val index: Int) {
     }
     // Rows arrive at a source when they are due, read or not; if the source does not know, when they are read.
     if (now.loadMs >= 0) {
-      val before = if (loadMs == now.loadMs) dueRows else now.start
-      arrived += Math.max(0L, now.dueRows - before)
-      loadMs = now.loadMs
-      dueRows = Math.max(before, now.dueRows)
-      arrivedKnown = true
+      val count = counts.of(this, due, now.loadMs, now.start, present)
+      if (present) due = count
+      arrived += count.upTo(now.dueRows)
+      if (present) backlog.seen(now.dueRows - now.position, now.dueAgeMs, nowNs)
     } else {
-      arrivedKnown = false
-      val read = now.executed - had.executed
-      arrived += read
-      // If the source comes to know again, what was counted here is not counted once more.
-      if (loadMs >= 0) dueRows += read
+      if (present) backlog.unseen(nowNs)
+      // As long as the figure of an earlier epoch is kept, an answer is awaited, and rows arrive when it comes.
+      if (!backlog.isKept(nowNs)) {
+        val read = now.executed - had.executed
+        arrived += read
+        // If the source comes to know again, what was counted here is not counted once more.
+        if (due != null) due.rows += read
+      }
     }
   }
+
+  /** What the epoch before reports last, when the next one is planned already. again: its rows that are read again. */
+  def late(report: MeterReport, again: Long, nowNs: Long): Unit =
+    if (report.loadMs >= 0) backlog.seenBefore(report.dueRows - report.position + again, report.dueAgeMs, nowNs)
 }
 
 object InstanceTotals {

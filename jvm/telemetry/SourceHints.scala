@@ -7,7 +7,10 @@ package org.apache.spark.barograph.telemetry
  * after it has ended: it must answer at once and must not throw.
  */
 trait DueRows {
-  /** Names what is read, and is at least 0. It does not change over epochs and restarts, nor if another executor reads. */
+  /**
+   * Names what is read, one partition of a source, and is at least 0. It does not change over epochs and restarts, nor
+   * if another instance or executor reads it.
+   */
   def load: Long
 
   /** Rows from here on count as arrived; those before it are backlog, or were read earlier. */
@@ -24,6 +27,13 @@ trait DueRows {
 
   /** The instance does not read any more. */
   def close(): Unit = ()
+}
+
+object DueRows {
+  /** On a busy machine an answer takes that long, and no decision depends on it. */
+  val UsualMs = 2000L
+  /** A figure that is older says nothing of the present. */
+  val ForgottenMs = 60000L
 }
 
 /** A reader that knows when it waits for rows, and tells the meter. Calls of other readers are timed one by one. */

@@ -16,11 +16,13 @@ final class TopologyTotals(val id: Long, val name: String) {
   val record = new LatencyTotals
   /** When its last query run ended, on the monotonic clock; 0 while it runs. */
   var endedNs: Long = 0L
+  private[telemetry] val dueCounts = new DueCounts
   private var byKey = Map.empty[(String, Int), InstanceTotals]
 
   /** An epoch was planned. Instances that it still has keep their totals. */
   def epochBegins(epoch: Epoch, newId: () => Long): Unit = {
     endedNs = 0L
+    val repeats = present != null && present.runId != epoch.runId && present.epoch == epoch.epoch
     present = epoch
     if (epoch.sketch != sketch) {
       val kept = byKey
@@ -34,7 +36,8 @@ final class TopologyTotals(val id: Long, val name: String) {
     val seats = epoch.seated.map(s => (s.operator, s.index) -> s.executor).toMap
     val receivers = sketch.edges.map(e => e.source -> sketch.parallelism(e.target)).toMap
     instances.foreach(i =>
-      i.epochBegins(seats.getOrElse((i.operator, i.index), ""), receivers.getOrElse(i.operator, 0)))
+      i.epochBegins(seats.getOrElse((i.operator, i.index), ""), receivers.getOrElse(i.operator, 0), repeats))
+    dueCounts.epochBegins()
     due.epochBegins()
     read.epochBegins()
     record.epochBegins()
@@ -43,6 +46,13 @@ final class TopologyTotals(val id: Long, val name: String) {
   def isPresent(runId: String, epoch: Long): Boolean =
     present != null && present.epoch == epoch && present.runId == runId
 
+  /** How many of the rows read in the epoch before the present one are read again; None of any other epoch. */
+  def readAgain(runId: String, epoch: Long, rowsRead: Long): Option[Long] =
+    if (present == null) None
+    else if (epoch == present.epoch - 1) Some(0L)
+    else if (epoch == present.epoch && runId != present.runId) Some(rowsRead)
+    else None
+
   /** Null if it has no such instance now. */
   def instance(operator: String, index: Int): InstanceTotals = byKey.getOrElse((operator, index), null)
 
@@ -50,7 +60,7 @@ final class TopologyTotals(val id: Long, val name: String) {
    * Rows sent to each instance and not executed yet; of a source, rows due and not read. An epoch ends when all rows
    * that were sent are executed, so only the present one can have rows in flight.
    */
-  def pending: Array[Long] = {
+  def pending(nowNs: Long): Array[Long] = {
     val starts = sketch.operators.scanLeft(0)(_ + _.parallelism)
     val span = sketch.operators.zip(starts).map { case (o, start) => o.name -> (start, start + o.parallelism) }.toMap
     val found = new Array[Long](instances.length)
@@ -64,11 +74,8 @@ final class TopologyTotals(val id: Long, val name: String) {
       }
     }
     for (i <- found.indices) {
-      val meter = instances(i).meter
-      found(i) =
-        if (fed(i)) Math.max(0L, found(i) - meter.executed)
-        else if (meter.loadMs >= 0) meter.dueRows - meter.position
-        else 0L
+      val instance = instances(i)
+      found(i) = if (fed(i)) Math.max(0L, found(i) - instance.meter.executed) else instance.backlog.rowsBy(nowNs)
     }
     found
   }

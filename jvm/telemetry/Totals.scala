@@ -83,12 +83,12 @@ object Totals {
       val isPresent = topology.isPresent(report.runId, report.epoch)
       val rowsRead = Math.max(report.rowsRead, if (life.report == null) 0L else life.report.rowsRead)
       if (life.instance != null) {
-        life.instance.add(had, now)
+        life.instance.add(had, now, topology.dueCounts, isPresent, nowNs)
         if (isPresent) {
           life.instance.executor = report.executor
           life.instance.meter = now
           life.instance.rowsRead = rowsRead
-        }
+        } else topology.readAgain(report.runId, report.epoch, rowsRead).foreach(life.instance.late(now, _, nowNs))
       }
       val begins = life.report == null
       life.report = report.copy(output = Array.emptyLongArray, meter = now, rowsRead = rowsRead)

@@ -16,9 +16,9 @@ import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger, Stamps}
  *  - read: rows that each instance has read from its source in the present epoch
  *  - only with meters: arrived, arrived_known, executed, emitted, pending (as of now), cpu_ns, busy_ns, idle_ns,
  *    blocked_ns, throttled_ns, held_ms (since when it goes by its present limit; 0 if it does not), age_ms (since the
- *    last report of the executor that runs it), by instance; traffic: of every edge,
- *    sender by sender, the rows sent to each receiver; executor_cpu_ns, executor_resident_bytes, executor_age_ms, by
- *    executor
+ *    last report of the executor that runs it; of a source also how old its backlog is), by instance; traffic: of
+ *    every edge, sender by sender, the rows sent to each receiver; executor_cpu_ns, executor_resident_bytes,
+ *    executor_age_ms, by executor
  *  - executor_id, executor_host, executor_seats, executor_since_ms, executor_cores, executor_group,
  *    executor_group_cores, executor_allowed_cores (both in thousandths; see [[Capacity]]), executor_enforces,
  *    executor_enforces_because: all, if one of them has changed
@@ -65,7 +65,7 @@ object View {
       latency(message, topologies, cursor)
       message.whole("read", column(topologies)(_.rowsRead))
       if (withMeters) {
-        meters(message, topologies, age)
+        meters(message, topologies, age, nowNs)
         message.whole("executor_cpu_ns", executors.map(e => process(e.id).cpuNs).toArray)
         message.whole("executor_resident_bytes", executors.map(e => process(e.id).residentBytes).toArray)
         message.whole("executor_age_ms", executors.map(e => age(e.id).getOrElse(-1L)).toArray)
@@ -81,10 +81,11 @@ object View {
     found
   }
 
-  private def meters(message: ArrowMessage, topologies: Seq[TopologyTotals], age: String => Option[Long]): Unit = {
+  private def meters(
+      message: ArrowMessage, topologies: Seq[TopologyTotals], age: String => Option[Long], nowNs: Long): Unit = {
     def whole(name: String)(value: InstanceTotals => Long): Unit = message.whole(name, column(topologies)(value))
     whole("arrived")(_.arrived)
-    whole("arrived_known")(i => if (i.arrivedKnown) 1L else 0L)
+    whole("arrived_known")(i => if (i.backlog.isKnown(nowNs)) 1L else 0L)
     whole("executed")(_.executed)
     whole("emitted")(_.emitted)
     whole("cpu_ns")(_.cpuNs)
@@ -93,14 +94,14 @@ object View {
     whole("blocked_ns")(_.blockedNs)
     whole("throttled_ns")(_.throttledNs)
     whole("held_ms")(_.meter.heldMs)
-    message.whole("pending", topologies.flatMap(_.pending).toArray)
+    message.whole("pending", topologies.flatMap(_.pending(nowNs)).toArray)
     val ages = mutable.Map[String, Long]()
     val nowMs = System.currentTimeMillis()
     message.whole("age_ms", topologies.flatMap { t =>
       // An executor that has not reported yet: since its epoch was planned.
       lazy val plannedMs = if (t.present == null) 0L else Math.max(0L, nowMs - t.present.plannedMs)
       t.instances.map { i =>
-        ages.getOrElseUpdate(i.executor, age(i.executor).getOrElse(plannedMs)) + i.meter.dueAgeMs
+        i.backlog.ageMs(nowNs, ages.getOrElseUpdate(i.executor, age(i.executor).getOrElse(plannedMs)))
       }
     }.toArray)
     val traffic = mutable.ArrayBuilder.make[Long]

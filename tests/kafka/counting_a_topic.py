@@ -1,5 +1,5 @@
-"""A program: a supervised query counts the keys of a topic while it falls behind, while the topic grows by a partition,
-and while the broker is killed and started again. The broker wants a password.
+"""A program: a supervised query counts the keys of a topic while it falls behind, while the topic grows from four
+partitions to six, and while the broker is killed and started again. The broker wants a password.
 
 It prints one line of JSON: what became of it. In a process of its own, because the class path of the driver's JVM is
 that of its first session.
@@ -24,11 +24,14 @@ from barograph.engines.spark.driver.application import supervisor_of_session
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.session import open_session, real_time
 from barograph.kafka import Broker, Login, connector_jars, start_broker
-from barograph.model import Plan
+from barograph.model import Instance, Plan, Snapshot
 from barograph.priority.service import serve
 
 KEYS = 7
+PARTITIONS, GROWN = 4, 6  # from five on the connector deals out the partitions in another order
+MANY = 300_000
 LOGIN = Login("reader", "s3cret")
+TIMES = ("idle_s", "busy_s", "blocked_s")
 # Kafka's own patience of a minute is shortened, so that the test sees its TimeoutException soon.
 IMPATIENT = {"kafka.request.timeout.ms": "2000", "kafka.default.api.timeout.ms": "3000"}
 
@@ -55,7 +58,7 @@ class Topic:
 
     def produce(self, count: int, partition: int | None = None) -> None:
         to = [] if partition is None else [f"{partition} as partition"]
-        rows = self._spark.range(self.rows, self.rows + count)
+        rows = self._spark.range(self.rows, self.rows + count, 1, 1)  # a task: the other seats are the query's
         rows = rows.selectExpr(f"cast(id % {KEYS} as string) as key", "'x' as value", *to)
         rows.write.format("kafka").options(**options(self._broker)).option("topic", "lines").save()
         self.rows += count
@@ -81,12 +84,15 @@ def counted(spark: SparkSession, checkpoint: Path) -> dict[str, int]:
 
 
 class Looking:
-    """At the sources, since the last look: rows arrived and read; the backlog, None where it is unknown."""
+    """At the sources, since the last look: rows arrived and read; the backlog, None where it is unknown. time_s: idle,
+    busy and blocked, of instances that had a backlog at the last two looks, or that had none."""
 
     def __init__(self, engine: SparkEngine) -> None:
         self._engine = engine
         self.instances = self.arrived = self.read = 0
         self.backlog: int | None = None
+        self._had: dict[Instance, float] = {}
+        self.time_s = {had: dict.fromkeys(TIMES, 0.0) for had in (True, False)}
 
     def again(self) -> "Looking":
         now = self._engine.observe("test")
@@ -97,13 +103,24 @@ class Looking:
         rows = [now.metrics.of_operator("counting", o.name) for o in sources]
         self.arrived += int(sum(r.arrived for r in rows))
         self.read += int(sum(r.executed for r in rows))
+        self._times(now, {o.name for o in sources})
         return self
+
+    def _times(self, now: Snapshot, sources: set[str]) -> None:
+        pending = now.metrics.columns["pending"]
+        before, self._had = self._had, {}
+        for at, instance in enumerate(now.metrics.instances):
+            if instance.operator in sources:
+                self._had[instance] = float(pending[at])
+                if instance in before and (pending[at] > 0) == (before[instance] > 0):
+                    for name, seconds in self.time_s[bool(pending[at] > 0)].items():
+                        self.time_s[bool(pending[at] > 0)][name] = seconds + float(now.metrics.columns[name][at])
 
 
 def main(folder: Path) -> None:
     jars = class_path(plugin_jar(), *connector_jars())
-    local = {"spark.master": "local[6]", "spark.sql.shuffle.partitions": "2", "spark.driver.bindAddress": "127.0.0.1"}
-    with start_broker(login=LOGIN) as broker:
+    local = {"spark.master": "local[10]", "spark.sql.shuffle.partitions": "2", "spark.driver.bindAddress": "127.0.0.1"}
+    with start_broker(login=LOGIN, partitions=PARTITIONS) as broker:
         spark = open_session("topic", plugin_settings(), jars, local, log=folder / "jvm.log")
         checkpoint = folder / "checkpoint"
 
@@ -126,6 +143,11 @@ def main(folder: Path) -> None:
         settle(lambda: looking.again().backlog == 0, "nothing is left to read")
         found: dict[str, Any] = {"table": table(supervisor.status())}
 
+        looking = Looking(engine)
+        since_s = time.monotonic()
+        settle(lambda: looking.again().backlog == 0 and time.monotonic() - since_s > 4.0, "some seconds without rows")
+        found["nothing_to_read_s"] = looking.time_s[False]
+
         looking.arrived = looking.read = 0
         engine.gates.pause("counting")
         settle(lambda: engine.is_still("counting", 1.0), "the source rests")
@@ -136,12 +158,27 @@ def main(folder: Path) -> None:
         settle(lambda: looking.again().backlog == 0, "it has caught up")
         found["caught_up"] = {"arrived": looking.arrived, "read": looking.read}
 
-        topic.grow(3)
-        settle(lambda: looking.again().instances == 3, "the new partition is seen")
+        engine.gates.pause("counting")
+        settle(lambda: engine.is_still("counting", 1.0), "the source rests")
+        topic.produce(MANY)
+        settle(lambda: looking.again().backlog == MANY, "a large backlog is seen")
+        engine.gates.pause("counting", False)
+        engine.observe("test")  # the time of the rest is not that of reading
+        looking = Looking(engine)
+        settle(lambda: looking.again().backlog == 0, "it has caught up again")
+        found["much_to_read_s"] = looking.time_s[True]
+
+        looking.arrived = looking.read = 0
+        topic.grow(GROWN)
+        settle(lambda: looking.again().instances == GROWN, "the new partitions are seen")
         supervisor.apply(Plan(cuts=("counting",)))
-        topic.produce(100, partition=2)
-        settle(lambda: sum(counted(spark, checkpoint).values()) == topic.rows, "the new partition's rows are counted")
-        settle(lambda: looking.again().backlog == 0, "of all three partitions the ends are known")
+        settle(lambda: looking.again().backlog == 0, "of all partitions the ends are known")
+        found["grown"] = {"arrived": looking.arrived, "read": looking.read}
+        for partition in range(GROWN):
+            topic.produce(50, partition)
+        settle(lambda: sum(counted(spark, checkpoint).values()) == topic.rows, "the new partitions' rows are counted")
+        settle(lambda: looking.again().backlog == 0, "nothing is left to read of them")
+        found["grown_and_filled"] = {"arrived": looking.arrived, "read": looking.read}
 
         broker.kill()
         looked_s = time.monotonic()

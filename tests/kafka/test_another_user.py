@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fetched import needs_kafka
 
-from barograph.kafka import Broker, Login, broker_jars, start_broker
-from barograph.maven import FetchFailed
+from barograph.kafka import Broker, Login, start_broker
 
 STRANGER = Path(__file__).with_name("stranger.py")
 AS_ANOTHER_USER = Path(__file__).parents[1] / "as_another_user.py"
@@ -24,10 +24,7 @@ QUESTIONS = (
 
 @pytest.fixture(scope="module", autouse=True)
 def jars() -> None:
-    try:
-        broker_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
 
 
 def answers(broker: Broker, login: Login | None, row: str, stranger: bool = True) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""A real broker, fetched once; without a repository and without a cached copy these tests are skipped."""
+"""A real broker, fetched once."""
 
 import json
 import os
@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fetched import needs_kafka
 
-from barograph.kafka import broker_jars, connector_jars, start_broker
+from barograph.kafka import start_broker
 from barograph.kafka.broker import Broker
-from barograph.maven import FetchFailed
 from barograph.model import BadInput
 
 PROGRAM = Path(__file__).with_name("counting_a_topic.py")
@@ -20,11 +20,7 @@ PROGRAM = Path(__file__).with_name("counting_a_topic.py")
 
 @pytest.fixture(scope="module", autouse=True)
 def jars() -> None:
-    try:
-        broker_jars()
-        connector_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
 
 
 def serves(broker: Broker) -> bool:
@@ -73,4 +69,10 @@ def test_a_topic_is_counted_and_its_backlog_seen_behind_a_password_and_over_an_o
     assert "backlog 0," in found["table"], "known, and nothing is left to read"
     assert found["behind"] == {"backlog": 400, "arrived": 400, "read": 0}, "rows arrive when they are produced"
     assert found["caught_up"] == {"arrived": 400, "read": 400}
+    nothing, much = found["nothing_to_read_s"], found["much_to_read_s"]
+    assert nothing["idle_s"] > 0.5 * sum(nothing.values()) > 0.0, "waiting in a poll is idle; for a core, busy"
+    assert much["busy_s"] > 0.0, "a call that waits for a broker while rows are there is busy"
+    assert much["idle_s"] < 0.2 * sum(much.values())
+    assert found["grown"] == {"arrived": 0, "read": 0}, "partitions that come in another order bring no row"
+    assert found["grown_and_filled"] == {"arrived": 300, "read": 300}
     assert found["looks_took_s"] < 30.0, "a broker that is away stalls no look"

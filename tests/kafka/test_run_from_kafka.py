@@ -10,22 +10,18 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.fetched import needs_kafka
 
 from barograph.engines.spark.folders import state_folder
-from barograph.kafka import Login, broker_jars, connector_jars, start_broker
+from barograph.kafka import Login, start_broker
 from barograph.kafka.feed import explained
-from barograph.maven import FetchFailed
 
 COMMAND = [sys.executable, "-m", "barograph.cli.main", "run", "wordcount", "--source", "kafka", "--node-cpu", "2"]
 
 
 @pytest.fixture(scope="module")
 def kafka() -> None:
-    try:
-        broker_jars()
-        connector_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
 
 
 def barograph_run(*more: str, timeout_s: float = 800.0) -> subprocess.CompletedProcess[str]:
@@ -120,6 +116,30 @@ def test_wrong_credentials_are_one_sentence(tmp_path: Path) -> None:
     said = done.stderr.splitlines()[-1]
     assert f"cannot be made at {broker.address}: the Kafka broker refuses the login" in said
     assert 'wrong"' not in said, "no password"
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("kafka")
+def test_a_broker_with_a_login_is_read_from_behind_and_written_to(tmp_path: Path) -> None:
+    right = Login("reader", "r1ght")
+    client = tmp_path / "client.properties"
+    client.write_text("".join(f"{name}={value}\n" for name, value in right.options().items()))
+    with start_broker(login=right) as broker:
+        done = barograph_run(
+            "--brokers", broker.address, "--brokers-file", str(client), "--sink", "kafka", "--behind", "15s",
+            "--load", "constant 1000", "--seconds", "40", "--epoch", "8s", "--format", "json",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    report = json.loads(done.stdout)
+    assert report["lines"] == {"due": 40000, "undrained": 0}
+    assert report["rows"]["due"] == 8 * 40000
+    assert (report["rows"]["lost"], report["rows"]["counted_twice"], report["rows"]["checksum_ok"]) == (0, 0, True)
+    out = report["output_topic"]
+    assert out == {"rows": report["rows"]["due"], "missing": 0, "repeated": 0, "wrong": 0}, "nothing failed"
+    seconds = report["by_second"]
+    first = seconds["all_read_rows"][0] + seconds["seen_backlog_rows"][0]
+    assert first >= (seconds["at_s"][0] - 1.0) * 1000 >= 10_000, "the backlog was there before the query, and is seen"
 
 
 @pytest.mark.parametrize(

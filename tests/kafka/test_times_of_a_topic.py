@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fetched import needs_kafka
 
 from barograph.engines.latency import bucket_of
-from barograph.kafka import broker_jars, connector_jars
-from barograph.maven import FetchFailed
 
 PROGRAM = Path(__file__).with_name("timing_a_topic.py")
 
@@ -17,11 +16,7 @@ PROGRAM = Path(__file__).with_name("timing_a_topic.py")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_rows_are_as_old_as_their_timestamps(tmp_path: Path) -> None:
-    try:
-        broker_jars()
-        connector_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
     done = subprocess.run(
         [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True, timeout=380, check=False
     )

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.fetched import needs_kafka
 from tests.submit.submitted_on_hosts import SubmittedOnHosts
 
-from barograph.kafka import broker_jars, connector_jars
-from barograph.maven import FetchFailed
+from barograph.kafka import connector_jars
 from barograph.model import Load
 from barograph.testing.hosts import why_no_hosts
 from barograph.testing.hosts.host import SHARED
@@ -49,11 +49,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     """The cluster asks for a secret."""
     if (why := why_no_hosts()) is not None:
         pytest.skip(why)
-    try:
-        broker_jars()
-        connector_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
     with open_spark_on_hosts(programs=[ROOT], is_secret=True) as cluster, ExitStack() as ending:
         kafka = cluster.add_host("kafka")
         broker = ending.enter_context(start_broker_on(kafka, tmp_path / "broker.log"))

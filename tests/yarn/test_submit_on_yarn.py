@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fetched import needs_fetched
 from tests.submit.test_submitted_script import SCRIPT, VERDICT, decisions, submitted
 
 from barograph.cli.main import main
 from barograph.engines.spark.cluster.processes import python_environment
-from barograph.maven import FetchFailed
 from barograph.model import Load
 from barograph.model.loads.schedule import encode
 from barograph.testing.yarn import YarnCluster, start_yarn
@@ -23,11 +23,8 @@ LOAD = "ramp 0s=1000 40s=1000 50s=5000 100s=5000 110s=1000 1500s=1000"
 
 @pytest.fixture
 def yarn() -> Iterator[YarnCluster]:
-    try:
-        with start_yarn(nodes=2) as cluster:
-            yield cluster
-    except FetchFailed as error:
-        pytest.skip(str(error))
+    with needs_fetched(), start_yarn(nodes=2) as cluster:
+        yield cluster
 
 
 def status(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -1,76 +1,13 @@
 package org.apache.spark.barograph.telemetry
 
-import java.io.ByteArrayInputStream
-
-import scala.jdk.CollectionConverters._
-
-import org.apache.arrow.memory.RootAllocator
-import org.apache.arrow.vector.complex.ListVector
-import org.apache.arrow.vector.ipc.ArrowStreamReader
-import org.junit.jupiter.api.{BeforeEach, Test, Timeout}
+import org.junit.jupiter.api.{Test, Timeout}
 import org.junit.jupiter.api.Assertions._
 
-import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
-import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologySketch}
+import org.apache.spark.barograph.orders.Ledger
 
 /** The driver's running totals, and what readers get of them: executors' reports and live executors are given. */
 @Timeout(60)
-class TotalsTest {
-  private val live = Seq(ExecutorSeats("1", "h1", 8, 0L, 8), ExecutorSeats("2", "h2", 8, 0L, 8))
-  private val Second = 1000000000L
-  private var clockNs = Second
-
-  @BeforeEach def forget(): Unit = {
-    Ledger.reset()
-    Totals.reset()
-  }
-
-  private def sketch(counts: Int) = TopologySketch(
-    Seq(
-      OperatorSketch("read", 1, source = true, sink = false, stateful = false, "", repartition = false),
-      OperatorSketch("count", counts, source = false, sink = true, stateful = true, "", repartition = false)),
-    Seq(EdgeSketch("read", "count", "fields")))
-
-  private def plan(run: String, epoch: Long, counts: Int = 2, topology: String = "t"): Unit = {
-    Ledger.begin(topology, run, epoch)
-    Ledger.seat(topology, run, epoch, sketch(counts), live)
-  }
-
-  private def meter(executed: Long, sent: Seq[Long] = Nil, due: Seq[Long] = Nil, busyNs: Long = 0L) =
-    MeterReport(executed, sent.sum, executed, busyNs, 0L, 0L, sent.toArray, due.toArray, Array.emptyLongArray,
-      -1L, -1L, -1L, -1L)
-
-  private def life(
-      run: String, epoch: Long, operator: String, index: Int, meter: MeterReport, ended: Boolean = false,
-      output: Seq[Long] = Nil, topology: String = "t", outputBefore: Long = 0L): LifeReport =
-    LifeReport(topology, run, epoch, operator, index, "1", 1, 2, 3L, if (ended) 4L else 0L, meter.executed,
-      outputBefore, output.toArray, meter)
-
-  private def report(lives: LifeReport*): Unit = Totals.take("1", lives, ProcessUse(5L, 6L), clockNs)
-
-  /** A reader with its own cursor. */
-  private class Reader {
-    var cursor = 0L
-    var found: Map[String, Seq[Any]] = Map.empty
-
-    def look(active: String => Boolean = _ => true): Reader = {
-      val bytes = View.of(cursor, withMeters = true, live, 0L, active, clockNs)
-      val allocator = new RootAllocator()
-      val reader = new ArrowStreamReader(new ByteArrayInputStream(bytes), allocator)
-      assertTrue(reader.loadNextBatch())
-      found = reader.getVectorSchemaRoot.getFieldVectors.asScala.map { v =>
-        v.getName -> v.asInstanceOf[ListVector].getObject(0).asScala.toSeq.map(x => x.toString: Any)
-      }.toMap
-      reader.close()
-      allocator.close()
-      cursor = whole("cursor").head
-      this
-    }
-
-    def whole(name: String): Seq[Long] = found.getOrElse(name, Nil).map(_.toString.toLong)
-    def has(name: String): Boolean = found.contains(name)
-  }
-
+class TotalsTest extends TotalsFixture {
   @Test def readingTakesNothing(): Unit = {
     plan("run", 0L)
     report(life("run", 0L, "read", 0, meter(10L, Seq(4L, 6L)), output = Seq(100L, 3L)))
@@ -123,29 +60,6 @@ class TotalsTest {
     }
     assertEquals(32L, before)
     assertEquals(32L, reader.whole("busy_ns")(1))
-  }
-
-  /** Of a topic: rows count as arrived from the first end that was seen; what was there before is backlog. */
-  @Test def rowsOfATopicArriveWhenTheyAreProduced(): Unit = {
-    plan("run", 0L)
-    val reader = new Reader
-    def says(read: Long, position: Long, due: Long, ageMs: Long = 0L): Unit = {
-      val known = meter(read).copy(loadMs = 7L, start = 100L, position = position, dueRows = due, dueAgeMs = ageMs)
-      report(life("run", 0L, "read", 0, if (due < 0L) meter(read) else known))
-      reader.look()
-    }
-    says(read = 0L, position = 40L, due = 100L)
-    assertEquals((0L, 60L), (reader.whole("arrived").head, reader.whole("pending").head))
-    assertEquals(1L, reader.whole("arrived_known").head)
-    says(read = 10L, position = 50L, due = 130L)
-    assertEquals((30L, 80L), (reader.whole("arrived").head, reader.whole("pending").head))
-    says(read = 15L, position = 55L, due = -1L) // no broker answers
-    assertEquals((35L, 0L), (reader.whole("arrived").head, reader.whole("arrived_known").head))
-    says(read = 15L, position = 55L, due = 140L)
-    assertEquals((40L, 85L), (reader.whole("arrived").head, reader.whole("pending").head))
-    assertEquals(0L, reader.whole("age_ms").head)
-    says(read = 15L, position = 55L, due = 140L, ageMs = 4000L)
-    assertEquals(4000L, reader.whole("age_ms").head, "as old as the figure that the broker gave")
   }
 
   @Test def aLifeThatEndedAddsNothingMore(): Unit = {

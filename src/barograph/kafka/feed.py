@@ -63,6 +63,10 @@ class Feed:
         self._child.stdin.write(f"{start_ms}\n".encode())
         self._child.stdin.flush()
 
+    def has_caught_up(self) -> bool:
+        """Whether all rows that were due before are in the topic, from then on each when it is due."""
+        return self._says("caught up") or self.is_done()
+
     def is_done(self) -> bool:
         """Whether all rows are in the topic."""
         return self._says("done")

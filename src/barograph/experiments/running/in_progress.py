@@ -122,6 +122,9 @@ class RunInProgress:
         self.inputs = self.settings.inputs(self.start_ms)
         if self.feeds is not None:
             self.inputs = self.feeds.begin(self.inputs, self.start_ms)
+            if self.settings.behind_s > 0:
+                self.say("writing the backlog into the topics")
+                self.feeds.await_backlog()
         self.say("starting the query")
         asked = self.settings
         return self.supervisor.start(self._build, limits=asked.restart, options=asked.query, recovery=asked.recovery)
@@ -211,6 +214,7 @@ class RunInProgress:
             at_s, rate, max(0, read - read_before), out, max(0, due - read),
             present.epoch if present else 0, None if seen is None else seen.latency,
             by_node(now, self.engine.nodes), int(seen.backlog_rows) if seen and seen.backlog_known else None,
+            read,
         )  # fmt: skip
         self.lines.append(line)
         self.show(line)

@@ -15,7 +15,7 @@ HEADER = (
 @dataclass(frozen=True, slots=True)
 class LiveLine:
     """One second of a run. backlog_rows: by the load, which is known. seen_rows: the same as the engine sees it, which
-    is what a policy goes by. None: unknown."""
+    is what a policy goes by. all_read_rows: since the load's start. None: unknown."""
 
     at_s: float
     due_rows_s: float
@@ -26,6 +26,7 @@ class LiveLine:
     latency: Latency | None
     by_node: dict[str, list[str]]
     seen_rows: int | None = None
+    all_read_rows: int | None = None
 
 
 def by_second(lines: Sequence[LiveLine]) -> dict[str, list[float | None]]:
@@ -34,6 +35,7 @@ def by_second(lines: Sequence[LiveLine]) -> dict[str, list[float | None]]:
         "at_s": [round(line.at_s, 3) for line in lines],
         "due_rows_s": [round(line.due_rows_s, 1) for line in lines],
         "read_rows_s": [line.read_rows_s for line in lines],
+        "all_read_rows": [line.all_read_rows for line in lines],
         "backlog_rows": [line.backlog_rows for line in lines],
         "seen_backlog_rows": [line.seen_rows for line in lines],
     }

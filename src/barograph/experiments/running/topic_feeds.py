@@ -14,6 +14,9 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.topic import Topic
 from barograph.workloads.workload import Workload
 
+BACKLOG_TIMEOUT_S = 900.0  # for rows that are due already; a producer writes some ten thousand a second
+_POLL_S = 0.05
+
 
 @dataclass(frozen=True)
 class TopicFeeds:
@@ -32,6 +35,16 @@ class TopicFeeds:
         for feed in self.feeds:
             feed.begin(start_ms)
         return tuple(replace(i, topic=t) for i, t in zip(inputs, self.topics, strict=True))
+
+    def await_backlog(self) -> None:
+        """Until all rows that are due are in the topics. A query that began before would follow the producers."""
+        deadline = time.monotonic() + BACKLOG_TIMEOUT_S
+        while not all(feed.has_caught_up() for feed in self.feeds):
+            self.check()
+            if time.monotonic() > deadline:
+                text = f"the backlog was not in the topics within {BACKLOG_TIMEOUT_S:g} s: give a shorter --behind"
+                raise RunFailed(text)
+            time.sleep(_POLL_S)
 
     @contextmanager
     def warm(self, workload: Workload, parallelism: Mapping[str, int]) -> Iterator[tuple[Replay, ...]]:

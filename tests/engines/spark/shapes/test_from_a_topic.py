@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from barograph.kafka import broker_jars, connector_jars
-from barograph.maven import FetchFailed
+from tests.fetched import needs_kafka
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = "tests.engines.spark.shapes.from_a_topic"
@@ -18,11 +16,7 @@ NAMES = ("stateless", "windows", "deduplication, then counts")
 @pytest.mark.spark
 @pytest.mark.slow
 def test_what_a_shape_reads_from_a_topic_is_exact_too() -> None:
-    try:
-        broker_jars()
-        connector_jars()
-    except FetchFailed as error:
-        pytest.skip(f"Kafka cannot be fetched: {error}")
+    needs_kafka()
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, *NAMES], capture_output=True, text=True, timeout=900, check=False, cwd=ROOT
     )
