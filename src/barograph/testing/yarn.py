@@ -164,8 +164,8 @@ class YarnCluster:
 
 @contextmanager
 def start_yarn(nodes: int = 2, cores: int = 16, memory_mb: int = 8192) -> Iterator[YarnCluster]:
-    """cores, memory_mb: of each node, as YARN counts them; its scheduler goes by memory alone. FetchFailed where its jars
-    cannot be had."""
+    """cores, memory_mb: of each node, as YARN counts them; this scheduler goes by memory alone. FetchFailed where its
+    jars cannot be had."""
     with guarded("yarn") as home:
         cluster = YarnCluster(home, nodes, cores, memory_mb)
         cluster.start()
