@@ -12,9 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from barograph.config import resolve
@@ -28,6 +27,14 @@ from barograph.submit.settings import left_out
 
 _LOOK_S = 0.5
 _QUERY_DIED = "StreamingQueryException"
+
+
+class MainFailed(Exception):  # noqa: N818  # named like what happened
+    """Main threw and is not called again, or there is none. The text is for the user: what Java itself would print."""
+
+
+class JvmEnded(Exception):  # noqa: N818  # named like what happened
+    """The application ended its JVM itself, as by System.exit; the JVM's exit code is the program's."""
 
 
 class JvmProgram:
@@ -56,24 +63,27 @@ class JvmProgram:
         ).start()
 
     def run(self, limits: RestartLimits) -> None:
-        """Call main until it returns, or fails for a reason that another call would not mend."""
+        """Call main until it returns. Raises MainFailed if it fails for a reason that another call would not mend, and
+        JvmEnded if there is no JVM any more."""
         deaths: list[Death] = []
         while True:
             began_s = time.monotonic()
             try:
                 self._call_main()
                 return
-            except (Py4JJavaError, PySparkException) as error:
-                text = str(error)
+            except Py4JJavaError as error:
+                text = self._stack_trace(error)
                 now_s = time.monotonic()
                 if _QUERY_DIED not in text or self._is_over():
-                    raise
+                    raise MainFailed(f'Exception in thread "main" {text}') from None
                 if now_s - began_s > limits.within_s:
                     deaths = []
                 deaths.append(diagnose(text, now_s, None, ()))
                 if (why := give_up(deaths, limits)) is not None:
                     self._say(f"{self._main} is not called again: {why.text}")
-                    raise
+                    raise MainFailed(f'Exception in thread "main" {text}') from None
+            except (Py4JNetworkError, OSError):
+                raise JvmEnded from None
             self._stop_queries()
             wait = wait_s(deaths, limits)
             self._say(
@@ -88,11 +98,23 @@ class JvmProgram:
                 self._supervisor.close()
 
     def _call_main(self) -> None:
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        kind = self._jvm.java.lang.Class.forName(self._main, True, loader)
         texts = self._array("String", self._arguments)
-        kinds = self._array("Class", [self._jvm.java.lang.Class.forName("[Ljava.lang.String;")])
-        kind.getMethod("main", kinds).invoke(None, self._array("Object", [texts]))
+        self._main_method().invoke(None, self._array("Object", [texts]))
+
+    def _main_method(self) -> Any:
+        java = self._jvm.java.lang
+        kinds = self._array("Class", [java.Class.forName("[Ljava.lang.String;")])
+        try:
+            kind = java.Class.forName(self._main, True, java.Thread.currentThread().getContextClassLoader())
+            return kind.getMethod("main", kinds)
+        except Py4JJavaError as error:
+            said = error.java_exception.toString()
+            raise MainFailed(f"barograph submit: {self._main} is no class with a main method: {said}") from None
+
+    def _stack_trace(self, error: Py4JJavaError) -> str:
+        """Of what main threw: Java wraps it, because main is called by reflection."""
+        thrown = error.java_exception
+        return str(self._jvm.org.apache.spark.util.Utils.exceptionString(thrown.getCause() or thrown))
 
     def _array(self, kind: str, values: Sequence[Any]) -> Any:
         made = self._gateway.new_array(getattr(self._jvm.java.lang, kind), len(values))
@@ -126,5 +148,7 @@ class JvmProgram:
             self._supervisor = supervisor_of_session(serve)
             steer(self._supervisor, config)
             begun()
+        except Py4JNetworkError:
+            return  # the application has ended its JVM
         except (Py4JError, OSError, ValueError) as error:
             self._say(f"the application runs without Barograph's policy: {type(error).__name__}: {error}")

@@ -24,7 +24,7 @@ object Main {
     import spark.implicits._
     val lines = spark.readStream.format("org.apache.spark.barograph.ReplaySource")
       .option("partitions", "2").option("segments", args(1)).load()
-    val words = lines.select(explode(split($"value", " ")).as("word")).as[String]
+    val words = lines.repartition(2).select(explode(split($"value", " ")).as("word")).as[String]
     val counts = words.groupByKey(word => word).transformWithState(new Counter, TimeMode.None(), OutputMode.Update())
     val query = counts.writeStream.outputMode("update").format("console")
       .option("checkpointLocation", args(0)).queryName("counts").trigger(Trigger.RealTime("5 seconds")).start()
