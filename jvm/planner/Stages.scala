@@ -5,7 +5,6 @@ import org.apache.spark.sql.execution.{CollectMetricsExec, SparkPlan, UnionExec}
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec
 import org.apache.spark.sql.execution.exchange._
 import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorsUtils, StateStoreWriter}
-import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorsUtils.TRANSFORM_WITH_STATE_OP_NAMES
 
 /**
  * One stage of a real-time plan: the nodes between two shuffles. `top` is the node whose rows leave the stage,
@@ -33,7 +32,6 @@ final class Stage(val top: SparkPlan, val isSink: Boolean) {
       states.head match {
         case "StatefulStreamlineAggregate" | "stateStoreSave" => "aggregate"
         case "dedupe" | "dedupeWithinWatermark" => "deduplicate"
-        case tws if TRANSFORM_WITH_STATE_OP_NAMES.contains(tws) => "transform-with-state"
         case other => other.replaceAll("[^A-Za-z0-9]+", "-").toLowerCase
       }
     } else "map"

@@ -20,7 +20,7 @@ from barograph.model import Instance, Load, Placement, Plan, RefusalCode, Rescal
 from barograph.model.loads.schedule import encode
 
 SCALA = Path(__file__).with_name("scala")
-NAME, STATEFUL = "counts", "transform-with-state"
+NAME, STATEFUL = "counts", "transformwithstateexec"
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 
