@@ -133,9 +133,8 @@ def test_plans_by_hand_place_scale_limit_and_release(yarn: YarnCluster, tmp_path
     """The policy only advises, so nothing else changes what these plans order."""
     with on_yarn(yarn, tmp_path, TOO_MUCH) as there:
         program, driver = there.program, there.driver()
-        program.settle(lambda: len(driver.observe().workers) == EXECUTORS, 60.0)
-        name = driver.observe().topologies[0].name
-        slots = sorted(w.slot for w in driver.observe().workers)
+        began = running(there, driver)
+        name, slots = began.topologies[0].name, sorted(w.slot for w in began.workers)
         (shared,) = {slot.node for slot in slots if slot.index == 1}
         (single,) = {slot.node for slot in slots} - {shared}
         assert slots == sorted([Slot(shared, 0), Slot(shared, 1), Slot(single, 0)])
@@ -146,7 +145,7 @@ def test_plans_by_hand_place_scale_limit_and_release(yarn: YarnCluster, tmp_path
 
         def placed(where: dict[str, Slot]) -> None:
             """Every instance by its operator; two slots of one node are two containers."""
-            topology = driver.observe().topology(name)
+            topology = running(there, driver).topology(name)
             wanted = {instance: where[instance.operator] for instance in topology.instances()}
             applied(Plan(Placement(wanted)))
             program.settle(lambda: dict(driver.observe().placement.of_topology(name).slots) == wanted, 60.0)
@@ -180,6 +179,18 @@ def test_plans_by_hand_place_scale_limit_and_release(yarn: YarnCluster, tmp_path
     verdict = there.verdict()
     assert verdict["rows"] > 20_000
     assert verdict["wrong"] == {}
+
+
+def running(there: OnYarn, driver: RemoteEngine) -> Snapshot:
+    """With all executors; a query that is between two runs is in no snapshot."""
+    seen: list[Snapshot] = []
+
+    def is_running() -> bool:
+        seen.append(driver.observe())
+        return bool(seen[-1].topologies) and len(seen[-1].workers) == EXECUTORS
+
+    there.program.settle(is_running, 120.0)
+    return seen[-1]
 
 
 def use(there: OnYarn, driver: RemoteEngine) -> Snapshot:
