@@ -44,7 +44,7 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss.SSS} %p %c{1}: %m%n%ex
 class YarnCluster:
     """Made by ``start_yarn``. nodes: the address of each node manager, which is its host name too."""
 
-    def __init__(self, home: Guarded, nodes: int, cores: int) -> None:
+    def __init__(self, home: Guarded, nodes: int, cores: int, memory_mb: int) -> None:
         self._home = home
         self.nodes = tuple(f"127.0.0.{21 + n}" for n in range(nodes))
         jars = fetch(pinned("yarn-cluster"), cache_folder() / "jars", _ivy)
@@ -57,7 +57,7 @@ class YarnCluster:
             "yarn.resourcemanager.scheduler.class":
                 "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler",
             "hadoop.tmp.dir": str(home.folder / "tmp"),
-            "yarn.nodemanager.resource.memory-mb": "8192",
+            "yarn.nodemanager.resource.memory-mb": str(memory_mb),
             "yarn.nodemanager.resource.cpu-vcores": str(cores),
             "yarn.scheduler.minimum-allocation-mb": "128",
             "yarn.scheduler.maximum-allocation-vcores": str(cores),
@@ -163,10 +163,11 @@ class YarnCluster:
 
 
 @contextmanager
-def start_yarn(nodes: int = 2, cores: int = 16) -> Iterator[YarnCluster]:
-    """cores: of each node, as YARN counts them. FetchFailed where its jars cannot be had."""
+def start_yarn(nodes: int = 2, cores: int = 16, memory_mb: int = 8192) -> Iterator[YarnCluster]:
+    """cores, memory_mb: of each node, as YARN counts them; this scheduler goes by memory alone. FetchFailed where its
+    jars cannot be had."""
     with guarded("yarn") as home:
-        cluster = YarnCluster(home, nodes, cores)
+        cluster = YarnCluster(home, nodes, cores, memory_mb)
         cluster.start()
         yield cluster
 
