@@ -79,6 +79,9 @@ class YarnCluster:
             "spark.yarn.stagingDir": f"file://{self._home.folder / 'staging'}",
             "spark.yarn.am.memory": "512m",
             "spark.driver.host": "127.0.0.1",
+            # Spark starts the pages of a driver while its master on YARN adds a filter to them: on a busy machine a
+            # session fails to start with a ConcurrentModificationException.
+            "spark.ui.enabled": "false",
         }
 
     def start(self) -> None:
