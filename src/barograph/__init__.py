@@ -64,9 +64,9 @@ def start(
     failure is made up for within the recovery target, unless a policy only advises and ``recovery`` was not set.
     """
     from barograph.config import resolve
+    from barograph.config.written.operators import ranges_as_text
     from barograph.control.steered_start import split_options, start_query
     from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
-    from barograph.engines.spark.query.operator_options import ranges_as_text
     from barograph.priority.declared_triggers import DeclaredTriggers
     from barograph.priority.service import priorities_of, serve
 

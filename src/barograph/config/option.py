@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from barograph.config.written.form import Form
+
 SPARK_PREFIX = "spark.barograph."
 
 
@@ -35,6 +37,10 @@ UP = "cluster up"
 RUN = "run"
 KEEP = "keep"
 STEER = "steer"
+SUBMIT = "submit"
+SIM = "sim"
+REPLAY = "replay"
+PLAN = "plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +48,8 @@ class Option:
     """least, most: bounds that are allowed. above: a bound that is not. unit: of numbers.
 
     off: the word that stands for None ("off", "never"). unset: what happens without a value, where None is the default.
-    commands: those with a flag of it. flag, key: where they differ from the name.
+    commands: those with a flag of it. flag, key: where they differ from the name. form: what a text, or each text of a
+    list, must look like; None for any.
     """
 
     name: str
@@ -62,6 +69,7 @@ class Option:
     metavar: str = ""
     key: str = ""
     example: str = ""
+    form: Form | None = None
 
     @property
     def flag_name(self) -> str:

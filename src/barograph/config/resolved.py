@@ -5,12 +5,12 @@ written, also where a later source would replace it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from barograph.config.declared import OPTIONS
-from barograph.config.option import RUN, UP, Option, Scope
+from barograph.config.option import RUN, UP, Kind, Option, Scope
 from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_mapping, from_spark
 from barograph.config.values import WrongValue, expected, in_toml, instead_of, read, shown
 from barograph.model.checks import BadInput
@@ -20,10 +20,12 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """values: by option name. origins: where each came from; ``default`` where it was not set."""
+    """values: by option name. origins: where each came from; ``default`` where it was not set. given: what was set, as
+    it was written."""
 
     values: Mapping[str, object]
     origins: Mapping[str, str]
+    given: Mapping[str, SetOption] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -37,6 +39,10 @@ class Config:
     def place(self, name: str) -> str:
         """Where it came from: ``default``, ``barograph.toml:3``, a flag or a key."""
         return self.origins[name].removesuffix(f": {name}")
+
+    def refused(self, name: str, must_be: str, right: object, why: str = "") -> BadInput:
+        """The sentence for a value that only packages above this one know to be wrong: a policy that does not exist."""
+        return _refused(self.given[name], must_be, right, why)
 
     def fields(self, group: str) -> dict[str, Any]:
         """The options of a group as the fields of the value that holds them: ``guards`` gives ``cooldown_s`` etc."""
@@ -75,7 +81,7 @@ def resolve(
     for one in given:
         values[one.option.name] = value_of(one)
         origins[one.option.name] = one.place
-    config = Config(values, origins)
+    config = Config(values, origins, {one.option.name: one for one in given})
     for applies_to, contradiction in _CONTRADICTIONS:
         if not command or not applies_to or command in applies_to:
             contradiction(config)
@@ -86,15 +92,30 @@ def value_of(given: SetOption) -> object:
     option = given.option
     try:
         return read(option, given.raw, given.text)
-    except WrongValue:
-        right = instead_of(option, given.raw)
-        written = shown(option, right) if given.text else in_toml(option, right)
-        if given.form.endswith("Ms={}"):
-            written = f"{right * 1000:g}" if isinstance(right, float) else written
-        elif given.text and " " in written:
-            written = f"'{written}'"
-        form = given.form.format(written)
-        raise BadInput(f"{given.place} must be {expected(option)}, not {given.raw!r}: write {form}") from None
+    except WrongValue as wrong:
+        raise _refused(given, expected(option), instead_of(option, given.raw), wrong.why) from None
+
+
+def _refused(given: SetOption, must_be: str, right: object, why: str) -> BadInput:
+    reason = f" ({why.partition(': write ')[0]})" if why else ""
+    return BadInput(f"{given.place} must be {must_be}, not {given.raw!r}{reason}: write {_written(given, right)}")
+
+
+def _written(given: SetOption, right: object) -> str:
+    """What to write there for this value."""
+    option = given.option
+    if given.form.startswith("--") and isinstance(right, tuple) and option.kind is Kind.TEXTS:
+        return " ".join(given.form.format(_quoted(str(each))) for each in right)
+    written = shown(option, right) if given.text else in_toml(option, right)
+    if given.form.endswith("Ms={}"):
+        written = f"{right * 1000:g}" if isinstance(right, float) else written
+    elif given.text:
+        written = _quoted(written)
+    return given.form.format(written)
+
+
+def _quoted(word: str) -> str:
+    return f"'{word}'" if " " in word else word
 
 
 def _in_spark(option: Option, value: object) -> str:

@@ -14,7 +14,7 @@ from barograph.limit import Limiter
 from barograph.limit.limits import Limit
 from barograph.migrate import Migrator
 from barograph.model import BadInput, Cycle
-from barograph.model.checks import require
+from barograph.model.checks import or_nearest, require
 from barograph.place import Placer
 from barograph.scale import Fixed, Scaler
 
@@ -110,7 +110,8 @@ def with_options(policy: Policy, options: Mapping[str, object]) -> Policy:
     known = options_of(policy)
     for name, value in options.items():
         if name not in known:
-            raise BadInput(f"policy {policy.name} has no option {name!r}; it has {', '.join(sorted(known))}")
+            near = or_nearest(name, known)
+            raise BadInput(f"policy {policy.name} has no option {name!r}{near}; it has {', '.join(sorted(known))}")
         fitting = _fitting(f"option {name} of policy {policy.name}", known[name], value)
         changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in Policy.STAGES}
         changed |= {name: fitting} if name in _own_options(policy) else {}

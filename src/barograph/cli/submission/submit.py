@@ -21,16 +21,17 @@ import sys
 from typing import Any
 
 from barograph.cli.support.spark_words import SWITCHES, VALUED
-from barograph.config.flags import add_flags, config_of
-from barograph.config.option import SPARK_PREFIX, UP
+from barograph.config.flags import add_flags, add_option_flags, config_of
+from barograph.config.option import SPARK_PREFIX, SUBMIT, UP
 from barograph.model.checks import require
-from barograph.policy.registry import DEFAULT, named
+from barograph.policy.configured import require_policy
+from barograph.policy.registry import DEFAULT
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barograph submit [options] [options of spark-submit] SCRIPT.py [ARGUMENT ...]"
     parser.add_argument("--act", action="store_true", help="the policy changes what runs where; without it, it advises")
-    parser.add_argument("--policy", metavar="NAME", help="see barograph policies (default: the option policy)")
+    add_option_flags(parser, SUBMIT)
     parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")
     cluster = parser.add_argument_group("the cluster that is started without --master")
     add_flags(cluster, UP)  # type: ignore[arg-type]  # a group has what is used of a parser
@@ -57,9 +58,9 @@ def run(args: argparse.Namespace) -> int:
     require(bool(words), "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]")
     # Options among Spark's settings are checked here, before a cluster is started.
     args.conf = [value for name, value in args.spark if name == "--conf" and value.startswith(SPARK_PREFIX)]
-    config = config_of(args, UP)
-    policy = args.policy or config["policy"] or DEFAULT
-    named(policy)
+    config = config_of(args, UP, SUBMIT)
+    require_policy(config)
+    policy = config["policy"] or DEFAULT
 
     from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there
     from barograph.engines.spark.cluster.settings import ClusterSettings
