@@ -31,7 +31,7 @@ class FencedCheckpointFiles(path: Path, conf: Configuration) extends FileContext
         "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager to run without " +
         "a lease")
     val root = super.createCheckpointDirectory()
-    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, 10000))
+    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs))
     root
   }
 
@@ -78,6 +78,7 @@ class FencedCheckpointFiles(path: Path, conf: Configuration) extends FileContext
 
 object FencedCheckpointFiles {
   private val Patience = "spark.barograph.leasePatienceMs"
+  private val DefaultPatienceMs = 10000L
   private val Atomic = Set("file", "hdfs", "viewfs")
 
   private def owner: Owner = {

@@ -82,8 +82,9 @@ def start(
     return query
 
 
-def trigger(topology: str, on: bool, level: int = 1) -> None:
-    """Turn the priority trigger of a query of this program on (its level is then ``level``; 1 is highest) or off.
+def trigger(topology: str, on: bool, level: int | None = None) -> None:
+    """Turn the priority trigger of a query of this program on (its level is then ``level``; 1 is highest, and what it
+    is without one) or off.
 
     Returns at once. The query's sources pause, its rows drain, it is rescheduled, its sources go on: no row is lost.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from barograph.config import resolve
+from barograph.config.option import KEEP
 from barograph.config.sources import parse_conf
 from barograph.model import BadInput
 from barograph.policy.configured import require_policy
@@ -55,7 +56,8 @@ IN_FILE = {
     "a policy with a typing error": (
         'policy = "adaptve"', "bad.toml:1: policy must be the name of a policy, not 'adaptve' (there is no policy "
         '\'adaptve\'): write policy = "adaptive"'),
-    "an option of a policy without a value": ('options = ["lend"]', '(\'lend\' is not NAME=VALUE, for example theta_pct=10): '
+    "an option of a policy without a value": (
+        'options = ["lend"]', '(\'lend\' is not NAME=VALUE, for example theta_pct=10): '
         'write options = ["lend=true"]'),
     "an option of a policy with a typing error": (
         'policy = "adaptive"\noptions = ["phi=1", "lent=false"]', "policy adaptive has no option 'lent'"),
@@ -75,8 +77,8 @@ IN_FILE = {
         '[run]\nsource = "kafka"\nbrokers = "one,two:9093"', 'write run.brokers = "one:9092,two:9093"'),
     "periods that are none": (
         '[guards]\nfrozen-in = "weekends"',
-        "bad.toml:2: guards.frozen-in must be periods of the week, not 'weekends' ('weekends' is no period of the week): "
-        'write guards.frozen-in = "Mo-Fr 08:00-18:00"'),
+        "bad.toml:2: guards.frozen-in must be periods of the week, not 'weekends' ('weekends' is no period of the "
+        'week): write guards.frozen-in = "Mo-Fr 08:00-18:00"'),
     "a range upside down": ('[query]\ninstances = "split=8..1"', 'write query.instances = "split=1..8"'),
     "a range as elsewhere": ('[query]\ninstances = "split=1-8"', 'write query.instances = "split=1..8"'),
     "a name left out": ('[query]\nexcluded = "a,,b"', 'write query.excluded = "a,b"'),
@@ -92,6 +94,15 @@ IN_FILE = {
     "known after more than is looked at": ("[quiet]\nlook-cycles = 2", "write quiet.known-cycles = 2 or less"),
     "cores of too few nodes": (
         "[run]\nnode-cpu = [0.6, 0.3]", "has 2 values for 3 nodes: write one number for all, or 3 numbers"),
+    "a program's first wait above the longest": ('[keep]\nfirst-wait = "2m"', 'write keep.first-wait = "60s" or less'),
+    "a sink without topics": (
+        '[run]\nsink = "kafka"', 'run.sink (kafka, bad.toml:2) needs topics: write run.source = "kafka"'),
+    "brokers for the replay source": (
+        '[run]\nbrokers = "127.0.0.1:9092"', 'run.brokers (127.0.0.1:9092, bad.toml:2) needs topics: write run.source'),
+    "options for no broker": (
+        '[run]\nsource = "kafka"\nbrokers-file = "client.properties"', 'write run.brokers = "127.0.0.1:9092"'),
+    "a query that begins after its load": (
+        '[run]\nseconds = 20\nbehind = "20s"', 'write run.behind = "10s", or run.seconds = 40'),
     # not a file of options
     "text without quotes": ("cycle = 5s", 'bad.toml:1: this is not TOML'),
     "the same, and what to write": ("policy = adaptive", 'write policy = "adaptive"'),
@@ -145,7 +156,7 @@ def test_what_is_to_be_written_is_right() -> None:
         found = re.search(r": write ([\w.-]+ = .+?)( or less.*)?$", refusal(file=Path("bad.toml")))
         if found is not None:
             Path("right.toml").write_text(f"{found[1]}\n", encoding="utf-8")
-            require_policy(resolve(Path("right.toml")))
+            require_policy(resolve(Path("right.toml"), command=KEEP))  # other lines of the file are left out
             proposed += 1
     assert proposed > 40
 

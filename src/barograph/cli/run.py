@@ -50,7 +50,6 @@ from barograph.config.written.actions import parse_action
 from barograph.config.written.operators import parse_instances, parse_micros, parse_shares
 from barograph.history.places import HistoryPath, place_of, require_usable
 from barograph.model import BadInput, Load, MigrationMode
-from barograph.model.checks import require
 from barograph.workloads import registry
 
 if TYPE_CHECKING:
@@ -168,12 +167,8 @@ def _kafka(config: Config) -> "FromKafka | None":
     from barograph.submit.properties import properties_of
 
     if config["run.source"] == "replay":
-        for name in filter(config.is_set, ("run.sink", "run.brokers", "run.brokers-file")):
-            raise BadInput(f"{config.origins[name]} needs --source kafka")
         return None
     file = _path(config["run.brokers-file"])
-    text = "options of clients are for a broker of yours: give --brokers too"
-    require(file is None or config["run.brokers"] is not None, text)
     return FromKafka(config["run.brokers"], config["run.sink"] == "kafka", {} if file is None else properties_of(file))
 
 

@@ -10,13 +10,13 @@ from barograph.config.sources import FILE_NAME, parse_conf
 from barograph.config.values import range_of, shown
 
 
-def add_flags(parser: argparse.ArgumentParser, command: str) -> None:
+def add_flags(parser: argparse._ActionsContainer, command: str) -> None:
     """The flags of a command, and --config."""
     add_option_flags(parser, command)
     add_file_flag(parser)
 
 
-def add_option_flags(parser: argparse.ArgumentParser, command: str) -> None:
+def add_option_flags(parser: argparse._ActionsContainer, command: str) -> None:
     for option in OPTIONS.values():
         if command not in option.commands:
             continue
@@ -25,7 +25,7 @@ def add_option_flags(parser: argparse.ArgumentParser, command: str) -> None:
         parser.add_argument(option.flag_name, dest=option.name, action=action, metavar=metavar, help=help_of(option))
 
 
-def add_file_flag(parser: argparse.ArgumentParser) -> None:
+def add_file_flag(parser: argparse._ActionsContainer) -> None:
     help_text = f"file of options (default: {FILE_NAME} in the working directory, if there is one)"
     parser.add_argument("--config", type=Path, metavar="FILE", help=help_text)
 

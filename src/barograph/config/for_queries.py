@@ -2,6 +2,7 @@
 
 from barograph.config.option import RUN, Kind, Option, Scope
 from barograph.config.written.operators import NAMES, NUMBERS, RANGES
+from barograph.model.topology import LEVEL
 
 QUERIES = (
     Option(
@@ -10,7 +11,7 @@ QUERIES = (
         meaning="maximum queueing time in front of an instance; 0s: no limit",
     ),
     Option(
-        name="query.level", kind=Kind.WHOLE, scope=Scope.QUERY, default=2, least=1,
+        name="query.level", kind=Kind.WHOLE, scope=Scope.QUERY, default=LEVEL, least=1,
         meaning="priority of a query; 1 is highest",
     ),
     Option(

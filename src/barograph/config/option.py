@@ -23,14 +23,15 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, or how a
-    program is kept."""
+    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, how a program
+    is kept, or what commands log."""
 
     RUN = "run"
     CLUSTER = "cluster"
     CONTROLLER = "controller"
     QUERY = "query"
     PROGRAM = "program"
+    COMMAND = "command"
 
 
 UP = "cluster up"
@@ -41,6 +42,7 @@ SUBMIT = "submit"
 SIM = "sim"
 REPLAY = "replay"
 PLAN = "plan"
+EVERY = "every command"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

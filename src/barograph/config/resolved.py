@@ -4,13 +4,14 @@ The order is: defaults, the file, Spark's keys, then flags or arguments. A wrong
 written, also where a later source would replace it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from barograph.config.contradictions import refuse_contradictions
 from barograph.config.declared import OPTIONS
-from barograph.config.option import RUN, UP, Kind, Option, Scope
+from barograph.config.option import Kind, Option, Scope
 from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_mapping, from_spark
 from barograph.config.values import WrongValue, expected, in_toml, instead_of, read, shown
 from barograph.model.checks import BadInput
@@ -82,9 +83,7 @@ def resolve(
         values[one.option.name] = value_of(one)
         origins[one.option.name] = one.place
     config = Config(values, origins, {one.option.name: one for one in given})
-    for applies_to, contradiction in _CONTRADICTIONS:
-        if not command or not applies_to or command in applies_to:
-            contradiction(config)
+    refuse_contradictions(config, command)
     return config
 
 
@@ -122,45 +121,3 @@ def _in_spark(option: Option, value: object) -> str:
     if option.key_name.endswith("Ms") and isinstance(value, float):
         return str(round(value * 1000))
     return str(value).lower() if isinstance(value, bool) else shown(option, value)
-
-
-def _at_most(small: str, large: str) -> Callable[[Config], None]:
-    def check(config: Config) -> None:
-        least, most = config[small], config[large]
-        if least is not None and most is not None and least > most:
-            a, b = OPTIONS[small], OPTIONS[large]
-            raise BadInput(
-                f"{_told(config, a)} is above {_told(config, b)}: write {small} = {in_toml(a, most)} or less, "
-                f"or {large} = {in_toml(b, least)} or more"
-            )
-
-    return check
-
-
-def _one_for_each(cores: str) -> Callable[[Config], None]:
-    def check(config: Config) -> None:
-        found, nodes = config[cores], config["cluster.nodes"]
-        if isinstance(found, tuple) and len(found) != nodes:
-            raise BadInput(
-                f"{_told(config, OPTIONS[cores])} has {len(found)} values for {nodes} nodes: write one number for all, "
-                f"or {nodes} numbers, or cluster.nodes = {len(found)}"
-            )
-
-    return check
-
-
-def _told(config: Config, option: Option) -> str:
-    """``epochs.least (20s, barograph.toml:3)``."""
-    return f"{option.name} ({shown(option, config[option.name])}, {config.place(option.name)})"
-
-
-_CONTRADICTIONS: Iterable[tuple[tuple[str, ...], Callable[[Config], None]]] = (
-    ((), _at_most("epochs.least", "epochs.most")),
-    ((), _at_most("restart.first-wait", "restart.longest-wait")),
-    ((), _at_most("quiet.known-cycles", "quiet.look-cycles")),
-    ((), _at_most("executors.least", "executors.most")),
-    ((), _at_most("query.minimum-nodes", "query.desired-nodes")),
-    ((), _at_most("priority.above-off-part", "priority.above-part")),
-    ((RUN,), _one_for_each("run.node-cpu")),
-    ((UP,), _one_for_each("cluster.node-cpu")),
-)

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_option_flags(parser, SUBMIT)
     parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")
     cluster = parser.add_argument_group("the cluster that is started without --master")
-    add_flags(cluster, UP)  # type: ignore[arg-type]  # a group has what is used of a parser
+    add_flags(cluster, UP)
     spark = parser.add_argument_group("options of spark-submit")
     for name, help_line in VALUED.items():
         spark.add_argument(name, dest="spark", action=_Passed, default=[], metavar="VALUE", help=help_line)
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     require_policy(config)
     policy = config["policy"] or DEFAULT
 
-    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there
+    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there, spark_output
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.submit.launcher import SubmitOptions
 
@@ -72,10 +72,10 @@ def run(args: argparse.Namespace) -> int:
     options = SubmitOptions(mode, policy, config=file)
     if launch.master:
         _say_mode(mode, policy)
-        return run_there(launch, options)
+        return run_there(launch, options, spark_output(launch, _say))
     settings = ClusterSettings(**config.fields("cluster"))
     _say_mode(mode, policy)
-    return run_on_own_cluster(launch, options, settings, _say)
+    return run_on_own_cluster(launch, options, settings, _say, spark_output(launch, _say))
 
 
 def _say_mode(mode: str, policy: str) -> None:
