@@ -50,7 +50,12 @@ def test_the_file_that_was_named_is_handed_on(
     """The program's driver reads options by itself."""
     assert launched == []
     seen: list[str | None] = []
-    monkeypatch.setattr(calling, "run_there", lambda *_: seen.append(os.environ.get(FILE_VARIABLE)) or 0)
+
+    def run_there(*_: object) -> int:
+        seen.append(os.environ.get(FILE_VARIABLE))
+        return 0
+
+    monkeypatch.setattr(calling, "run_there", run_there)
     Path("other.toml").write_text('policy = "liu"\n')
     assert main(["submit", "--master", "local[2]", "--config", "other.toml", "app.py"]) == 0
     assert main(["submit", "--master", "local[2]", "app.py"]) == 0

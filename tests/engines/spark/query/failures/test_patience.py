@@ -1,6 +1,7 @@
 """The waits between two calls are those of the options of restarts."""
 
 import logging
+from collections.abc import Iterator
 
 import pytest
 from py4j.protocol import Py4JError
@@ -12,7 +13,7 @@ from barograph.engines.spark.tolerated import tolerated
 
 def test_the_wait_begins_with_the_first_and_ends_with_the_longest() -> None:
     waits: list[float] = []
-    answers = iter([OSError("no"), OSError("no"), OSError("no"), "yes"])
+    answers: Iterator[OSError | str] = iter([OSError("no"), OSError("no"), OSError("no"), "yes"])
 
     def question() -> str:
         answer = next(answers)
