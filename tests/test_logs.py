@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -49,8 +50,11 @@ def test_options_may_stand_anywhere(case: str, capsys: pytest.CaptureFixture[str
 
 
 WRONG = {
-    "an unknown level": (["--log-level", "loud", "policies"], "debug, info, warning, error, not 'loud'"),
-    "an unknown format": (["policies", "--log-format", "xml"], "text, json, not 'xml'"),
+    "an unknown level": (
+        ["--log-level", "loud", "policies"],
+        "debug, info, warning, error, not 'loud': write --log-level info",
+    ),
+    "an unknown format": (["policies", "--log-format", "xml"], "text, json, not 'xml': write --log-format text"),
     "no value": (["policies", "--log-level"], "--log-level needs a value"),
 }
 
@@ -61,6 +65,17 @@ def test_wrong_options_are_one_line(case: str, capsys: pytest.CaptureFixture[str
     assert main(words) == 2
     said = capsys.readouterr().err
     assert said.startswith("barograph: ") and said.endswith(f"{sentence}\n") and said.count("\n") == 1
+
+
+def test_a_file_of_options_may_choose_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of commands that read it. A flag wins."""
+    monkeypatch.chdir(tmp_path)
+    Path("barograph.toml").write_text('log-level = "debug"\nlog-format = "json"\n', encoding="utf-8")
+    assert main(["config", "show", "--log-format", "text"]) == 0
+    assert settings_of_environment() == LogSettings("debug", "text")
+    assert PACKAGE.level == logging.DEBUG
+    assert main(["config", "show", "--log-level", "error"]) == 0
+    assert PACKAGE.level == logging.ERROR
 
 
 def test_each_process_has_its_default_until_a_level_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

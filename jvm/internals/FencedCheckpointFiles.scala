@@ -31,7 +31,7 @@ class FencedCheckpointFiles private (path: Path, conf: Configuration, kind: File
   override def createCheckpointDirectory(): Path = {
     kind.refusal(path).foreach(why => throw new IllegalArgumentException(why))
     val root = super.createCheckpointDirectory()
-    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, 10000))
+    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs))
     root
   }
 
@@ -78,6 +78,8 @@ class FencedCheckpointFiles private (path: Path, conf: Configuration, kind: File
 
 object FencedCheckpointFiles {
   private val Patience = "spark.barograph.leasePatienceMs"
+  private val DefaultPatienceMs = 10000L
+
   private def owner: Owner = {
     val conf = SparkEnv.get.conf
     Owner.here(conf.getAppId, conf.get("spark.app.name", "without a name"))
@@ -99,7 +101,6 @@ private final case class FileSystemKind(scheme: String, isKnown: Boolean) {
 }
 
 private object FileSystemKind {
-  private val Atomic = Set("file", "hdfs", "viewfs")
 
   def of(path: Path, conf: Configuration): FileSystemKind = {
     val scheme = Option(path.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)

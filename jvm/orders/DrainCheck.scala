@@ -1,9 +1,7 @@
 package org.apache.spark.barograph.orders
 
-import scala.util.Try
-
 import org.apache.spark.barograph.messages.Messages
-import org.apache.spark.barograph.plugin.Mailboxes
+import org.apache.spark.barograph.plugin.{Dropped, Mailboxes}
 
 /** One instance: whether it reads from a source, whether it waits (a source: rests), rows received, rows sent. */
 final case class HowFar(
@@ -47,5 +45,5 @@ object DrainCheck {
 
   private def ask(topology: String, timeoutMs: Long): Set[HowFar] =
     Mailboxes.ask(Mailboxes.all, Messages.askHowFar(topology), timeoutMs).values
-      .flatMap(answer => Try(Messages.howFarIn(answer)).getOrElse(Nil)).toSet
+      .flatMap(answer => Dropped.unless("how far an instance is")(Messages.howFarIn(answer)).getOrElse(Nil)).toSet
 }

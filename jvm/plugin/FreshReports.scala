@@ -46,16 +46,15 @@ object FreshReports {
       Option(asked.putIfAbsent(executor, mine)).getOrElse {
         // In the thread that receives it: a report that the executor sends afterwards must not overtake it.
         Try(put(heard.remove(executor))).fold(Future.failed, identity).onComplete { answer =>
-          answer.foreach { bytes =>
-            val taken = Dropped.unless("the report of an executor")(take(executor, bytes))
-            if (taken.isDefined && (asked.get(executor) eq mine)) heard.add(executor) // not after a reset
-          }
+          val taken = Dropped.unless(s"the report of executor $executor")(take(executor, answer.get))
+          if (taken.isDefined && (asked.get(executor) eq mine)) heard.add(executor) // not after a reset
           asked.remove(executor, mine)
           done.complete(Success(()))
         }(ExecutionContext.parasitic)
         mine
       }
     }
+    // That the time is over is no error: the answer is taken in when it comes.
     if (waits) for ((end, answer) <- answers if end.hasTimeLeft()) Try(Await.ready(answer, end.timeLeft))
   }
 }

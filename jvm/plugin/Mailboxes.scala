@@ -2,10 +2,9 @@ package org.apache.spark.barograph.plugin
 
 import java.util.concurrent.ConcurrentHashMap
 
-import scala.concurrent.Await
+import scala.concurrent.{Await, Future}
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 
 import org.apache.spark.barograph.internals.Mailbox
 import org.apache.spark.barograph.messages.Messages
@@ -30,12 +29,20 @@ object Mailboxes extends Logging {
   }
 
   /** Asks these executors at once, with one timeout, and returns the answers that came, by executor. */
-  def ask(executors: Map[String, Mailbox], question: Array[Byte], timeoutMs: Long): Map[String, Array[Byte]] = {
+  def ask(executors: Map[String, Mailbox], question: Array[Byte], timeoutMs: Long): Map[String, Array[Byte]] =
+    answers(executors.map { case (executor, box) => executor -> (() => box.ask(question, timeoutMs)) }, timeoutMs)
+
+  private[plugin] def answers(
+      questions: Map[String, () => Future[Array[Byte]]], timeoutMs: Long): Map[String, Array[Byte]] = {
     val end = System.nanoTime() + timeoutMs * 1000000L
-    val asked = executors.map { case (executor, box) => executor -> Try(box.ask(question, timeoutMs)) }
+    def leftMs = math.max(1L, (end - System.nanoTime()) / 1000000L)
+    val asked = questions.map { case (executor, put) => executor -> answered(executor)(put()) }
     asked.flatMap { case (executor, question) =>
-      question.flatMap(answer => Try(Await.result(answer, math.max(1L, (end - System.nanoTime()) / 1000000L).millis)))
-        .toOption.map(executor -> _)
+      question.flatMap(answer => answered(executor)(Await.result(answer, leftMs.millis))).map(executor -> _)
     }
   }
+
+  /** An executor that ends has answers outstanding, and one that hangs gives none: few of these warnings are logged. */
+  private def answered[T](executor: String)(work: => T): Option[T] =
+    Dropped.unless(s"the answer of executor $executor")(work)
 }

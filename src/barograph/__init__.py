@@ -64,9 +64,9 @@ def start(
     failure is made up for within the recovery target, unless a policy only advises and ``recovery`` was not set.
     """
     from barograph.config import resolve
+    from barograph.config.written.operators import ranges_as_text
     from barograph.control.steered_start import split_options, start_query
     from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
-    from barograph.engines.spark.query.operator_options import ranges_as_text
     from barograph.priority.declared_triggers import DeclaredTriggers
     from barograph.priority.service import priorities_of, serve
     from barograph.submit.hooks import say_left_out_of_session
@@ -85,8 +85,9 @@ def start(
     return query
 
 
-def trigger(topology: str, on: bool, level: int = 1) -> None:
-    """Turn the priority trigger of a query of this program on (its level is then ``level``; 1 is highest) or off.
+def trigger(topology: str, on: bool, level: int | None = None) -> None:
+    """Turn the priority trigger of a query of this program on (its level is then ``level``; 1 is highest, and what it
+    is without one) or off.
 
     Returns at once. The query's sources pause, its rows drain, it is rescheduled, its sources go on: no row is lost.
     """

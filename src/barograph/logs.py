@@ -12,12 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from barograph.config import OPTIONS, Config, default
+from barograph.config.resolved import value_of
+from barograph.config.sources import from_flags
+
 LEVEL_VARIABLE, FORMAT_VARIABLE = "BAROGRAPH_LOG_LEVEL", "BAROGRAPH_LOG_FORMAT"
-LEVELS = ("debug", "info", "warning", "error")
-FORMATS = ("text", "json")
+LEVELS, FORMATS = OPTIONS["log-level"].choices, OPTIONS["log-format"].choices
 FIELDS = "fields"  # log.info(text, extra={FIELDS: {...}}): numbers that JSON lines have as fields of their own
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-_VARIABLES = {"--log-level": LEVEL_VARIABLE, "--log-format": FORMAT_VARIABLE}
+_VARIABLES = {"log-level": LEVEL_VARIABLE, "log-format": FORMAT_VARIABLE}
+_FLAGS = {OPTIONS[name].flag_name: name for name in _VARIABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class LogSettings:
     """level: None if neither an option nor the environment chose one, so each process has its default."""
 
     level: str | None = None
-    format: str = "text"
+    format: str = default("log-format")
 
     def __post_init__(self) -> None:
         for what, value, known in (("level", self.level, LEVELS), ("format", self.format, FORMATS)):
@@ -35,7 +39,7 @@ class LogSettings:
 
 def settings_of_environment() -> LogSettings:
     """What the process that started this one chose, or its user. Raises ValueError for a value that is unknown."""
-    return LogSettings(os.environ.get(LEVEL_VARIABLE) or None, os.environ.get(FORMAT_VARIABLE) or "text")
+    return LogSettings(os.environ.get(LEVEL_VARIABLE) or None, os.environ.get(FORMAT_VARIABLE) or default("log-format"))
 
 
 def without_log_options(words: Sequence[str]) -> list[str]:
@@ -49,14 +53,22 @@ def without_log_options(words: Sequence[str]) -> list[str]:
         if word == "--":  # what follows is of another program
             return [*found, word, *rest]
         name, equals, value = word.partition("=")
-        if name not in _VARIABLES:
+        if name not in _FLAGS:
             found.append(word)
             continue
         given = value if equals else next(rest, "")
         if not given:
             raise ValueError(f"{name} needs a value")
-        os.environ[_VARIABLES[name]] = given
+        (flag,) = from_flags({_FLAGS[name]: given})
+        os.environ[_VARIABLES[_FLAGS[name]]] = str(value_of(flag))
     return found
+
+
+def choose(config: Config) -> None:
+    """What a file of options says of log lines holds where neither a flag nor the environment does."""
+    for name, variable in _VARIABLES.items():
+        if config.is_set(name) and not os.environ.get(variable):
+            os.environ[variable] = config[name]
 
 
 def set_up(default_level: str = "warning") -> None:

@@ -1,15 +1,18 @@
 """``barograph history`` and ``barograph replay`` on a history that a simulated run left."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from barograph.cli import history
 from barograph.cli.history import still
 from barograph.cli.main import main
 from barograph.control.policy_in_sim import PolicyDecider
@@ -178,6 +181,23 @@ def test_nonsense_is_refused_in_one_line(case: str, folder: Path, capsys: pytest
     assert main([str(folder) if a == "DIR" else a for a in arguments]) == 2
     shown = capsys.readouterr()
     assert sentence in shown.err and shown.err.count("\n") == 1 and shown.out == ""
+
+
+def test_one_line_names_the_file_of_spark(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Spark starts, and once."""
+    opened: list[Path] = []
+
+    @contextlib.contextmanager
+    def without_spark(_: object, logs: Path) -> Iterator[None]:
+        opened.append(logs)
+        yield
+
+    monkeypatch.setattr(history, "opened", without_spark)
+    monkeypatch.setattr(history, "show_answer", lambda *_: None)
+    assert main(["history", str(folder), "--sql", "select 1"]) == 0
+    assert capsys.readouterr().err == f"-- Spark's own output is in {opened[0] / 'spark.log'}\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--sql", "select code from reasons"]], ids=["listing", "sql"])

@@ -66,13 +66,16 @@ BAD = {
     "a grace time that is none": (["wordcount", "--policy", "even", "--release-after", "soon"], "soon"),
     "fewer than no spare node": (["wordcount", "--policy", "even", "--spare-nodes", "-1"], "--spare-nodes must be"),
     "a master that does not answer": (["wordcount", "--master", "spark://127.0.0.1:1"], "no cluster answers"),
-    "a master of another kind": (["wordcount", "--master", "yarn"], "write spark://HOST:PORT"),
-    "behind for longer than it runs": (["wordcount", "--seconds", "9", "--behind", "10s"], "give more --seconds"),
+    "a master of another kind": (["wordcount", "--master", "yarn"], "spark://HOST:PORT, not 'yarn'"),
+    "behind for longer than it runs": (
+        ["wordcount", "--seconds", "9", "--behind", "10s"], "write run.behind = \"4.5s\", or run.seconds = 20"),
     "an unknown source": (["wordcount", "--source", "pulsar"], "--source must be one of replay, kafka"),
-    "brokers for the replay source": (["wordcount", "--brokers", "h:9092"], "--brokers needs --source kafka"),
+    "brokers for the replay source": (
+        ["wordcount", "--brokers", "h:9092"], "needs topics: write run.source = \"kafka\", which is --source kafka"),
     "no broker": (["wordcount", "--source", "kafka", "--brokers", "127.0.0.1:1"], "no broker answers at '127.0.0.1:1'"),
-    "a broker without a port": (["wordcount", "--source", "kafka", "--brokers", "here"], "no broker answers at 'here'"),
-    "options for no broker": (["wordcount", "--source", "kafka", "--brokers-file", "/no"], "give --brokers too"),
+    "a broker without a port": (["wordcount", "--source", "kafka", "--brokers", "here"], "write --brokers here:9092"),
+    "options for no broker": (
+        ["wordcount", "--source", "kafka", "--brokers-file", "/no"], "which is --brokers, or leave it out"),
     "kill of a broker that there is not": (["wordcount", "--at", "5:kill broker"], "by --source kafka, can be ended"),
     "start of another's broker": (
         ["wordcount", "--source", "kafka", "--brokers", "127.0.0.1:1", "--at", "5:start broker"], "no broker answers",

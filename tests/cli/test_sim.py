@@ -30,6 +30,20 @@ def scenario(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_the_policy_and_its_options_may_stand_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("barograph.toml").write_text('policy = "liu"\noptions = ["theta_pc=10"]\n', encoding="utf-8")
+    assert main(["sim", "debs-2013"]) == 2
+    assert "barograph.toml:2: options must be options of policy liu" in (said := capsys.readouterr().err)
+    assert said.endswith('write options = ["theta_pct=10"]\n')
+    assert main(["replay", "nowhere", "--policy", "lui"]) == 2
+    assert "write --policy liu" in capsys.readouterr().err
+    assert main(["plan", "--name", "largeCluster03", "--policy", "addaptive", "--config", "/dev/null"]) == 2
+    assert "write --policy adaptive" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("policy", ["none", "adaptive", "liu", "fixed-equal"])
 def test_json_has_every_number(scenario: str, policy: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = tmp_path / "trace"

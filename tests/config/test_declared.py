@@ -11,6 +11,7 @@ from barograph.config.values import expected, in_toml, read, shown
 from barograph.control.loop import Mode
 from barograph.engines.spark.cluster.node_limit import LEAST_QUOTA_US, LONG_PERIOD_US
 from barograph.engines.spark.cluster.settings import LEAST_MEMORY_MB, MOST_NODES
+from barograph.policy.registry import DEFAULT
 
 ROOT = Path(__file__).parents[2]
 each = pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda o: o.name)
@@ -46,13 +47,17 @@ def test_flags_and_keys_are_unique() -> None:
 def test_the_plug_in_has_the_same_keys_and_defaults() -> None:
     """It cannot import them: it is Scala."""
     credit = (ROOT / "jvm" / "shuffle" / "Credit.scala").read_text(encoding="utf-8")
+    files = (ROOT / "jvm" / "internals" / "FencedCheckpointFiles.scala").read_text(encoding="utf-8")
     planner = (ROOT / "jvm" / "planner" / "SteerRealTime.scala").read_text(encoding="utf-8")
-    found = {k: re.search(rf'val {k} = "?([\w.]+?)"?L?\n', credit + planner) for k in (
+    found = {k: re.search(rf'val {k} = "?([\w.]+?)"?L?\n', credit + planner + files) for k in (
+        "Patience", "DefaultPatienceMs",
         "Setting", "DefaultMs", "DueColumn", "DueColumnDefault", "ReadColumn", "ReadColumnDefault",
     )}  # fmt: skip
     told = {k: m[1] for k, m in found.items() if m}
     in_flight, due, seen = (OPTIONS[n] for n in ("in-flight", "latency.column", "latency.read-column"))
     assert (told["Setting"], told["DefaultMs"]) == (in_flight.key_name, f"{1000 * default('in-flight'):g}")
+    lease = OPTIONS["lease.patience"]
+    assert (told["Patience"], told["DefaultPatienceMs"]) == (lease.key_name, f"{1000 * default(lease.name):g}")
     assert (told["DueColumn"], told["DueColumnDefault"]) == (due.key_name, due.default)
     assert (told["ReadColumn"], told["ReadColumnDefault"]) == (seen.key_name, seen.default)
     assert f'"{OPTIONS["allowlist-check"].key_name}", defaultValue = true' in planner
@@ -60,6 +65,7 @@ def test_the_plug_in_has_the_same_keys_and_defaults() -> None:
 
 def test_bounds_and_choices_are_those_of_the_values() -> None:
     assert OPTIONS["mode"].choices == tuple(Mode)
+    assert f" {DEFAULT}" in OPTIONS["policy"].unset
     assert OPTIONS["cluster.nodes"].most == MOST_NODES
     assert OPTIONS["cluster.memory"].least == LEAST_MEMORY_MB
     assert OPTIONS["run.node-cpu"].least == LEAST_QUOTA_US / LONG_PERIOD_US

@@ -8,6 +8,7 @@ from barograph.control.guards import Guards
 from barograph.control.node_pool import Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.epoch_length import Recovery
+from barograph.engines.sim.scenario.definition import Scenario
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.conf import tuned_settings
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
@@ -15,6 +16,10 @@ from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.steering.steering import Steering
 from barograph.experiments.steering.worker_sizes import SEATS
+from barograph.model import Topology
+from barograph.priority.declared_triggers import DeclaredTriggers
+from barograph.priority.machine import TopologyPriority
+from barograph.priority.triggers import RateTrigger, RawEventTrigger
 
 EXPECTED: dict[type, dict[str, object]] = {
     Guards: {
@@ -28,6 +33,12 @@ EXPECTED: dict[type, dict[str, object]] = {
         "same_failures": 3, "in_a_row": 10, "first_wait_s": 0.25, "longest_wait_s": 15.0, "patience_s": 120.0,
         "keep_trying_s": 600.0, "within_s": 3600.0,
     },
+    RateTrigger: {"seconds": 3.0, "off_part": 0.8, "off_s": 10.0},
+    RawEventTrigger: {"share": 0.8, "off_share": 0.5},
+    DeclaredTriggers: {"level": 1},
+    TopologyPriority: {"calm": 2, "level": 2, "goal": 2, "old_calm": 2, "high": 1},
+    Topology: {"level": 2},
+    Scenario: {"cycle_s": 10.0, "epoch_s": 60.0, "timeout_s": 30.0, "step_s": 0.25},
     QueryOptions: {
         "level": 2, "desired_nodes": None, "minimum_nodes": None, "workers": None, "isolate_nodes": 0,
     },

@@ -169,7 +169,11 @@ def test_options_of_operators_quotas_and_triggers(started: dict[str, Any], monke
         ({"policy": "adaptiv"}, "there is no policy 'adaptiv'"),
         ({"policy": "adaptive", "options": {"lent": 1}}, "policy adaptive has no option 'lent'"),
         ({"limits": {"split": 8}}, r"limits\['split'\] must be \(least, most\)"),
-        ({"limits": {"split": (8, 1)}}, "is not OPERATOR=LEAST..MOST"),
+        ({"limits": {"split": (8, 1)}}, r"limits\['split'\] must be \(least, most\)"),
+        (
+            {"options": {"query.instances": "split=8..1"}},
+            'is not OPERATOR=LEAST..MOST.*: write .*"split=1..8"',
+        ),
         ({"options": {"query.quota-cpu": 0}}, r"options\['query.quota-cpu'\] must be a number in per cent above 0"),
         ({"options": {"query.target-p99": -5}}, r"options\['query.target-p99'\] must be a number of ms above 0"),
         ({"options": {"guards.frozen-in": "weekends"}, "policy": "adaptive"}, "'weekends' is no period of the week"),

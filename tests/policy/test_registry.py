@@ -38,7 +38,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
 
 
 PAPERS: dict[str, dict[str, object]] = {
-    "liu": {"theta_pct": 20.0, "phi": 5, "cycle_s": 10.0},
+    "liu": {"theta_pct": 20.0, "phi": 5},
     "autoscale": {
         "window_s": 60.0,
         "samples_ahead": 1,
@@ -64,9 +64,9 @@ def test_the_papers_parameters_are_options_with_their_defaults(name: str) -> Non
 
 
 def test_an_option_is_set_wherever_it_occurs() -> None:
-    liu = with_options(named("liu"), {"phi": 7, "theta_pct": 5, "cycle_s": 2, "mode": "cut"})
+    liu = with_options(named("liu"), {"phi": 7, "theta_pct": 5, "horizon_cycles": 2, "mode": "cut"})
     assert liu.scaler == CpuShare(theta_pct=5.0, phi=7)
-    assert liu.cycle_s == 2.0
+    assert liu.horizon_cycles == 2
     assert liu.migrator == Migrate(MigrationMode.CUT)
     ours = with_options(named("adaptive"), {"phi": 9, "theta_pct": 4})
     assert isinstance(ours.forecaster, BestOf)
@@ -76,7 +76,7 @@ def test_an_option_is_set_wherever_it_occurs() -> None:
 
 
 BAD: dict[str, tuple[dict[str, object], str]] = {
-    "unknown": ({"speed": 1}, "policy liu has no option 'speed'; it has at_maximum, cycle_s"),
+    "unknown": ({"speed": 1}, "policy liu has no option 'speed'; it has at_maximum, "),
     "text": ({"phi": "5"}, "option phi of policy liu must be like 5, not '5'"),
     "truth": ({"theta_pct": True}, "option theta_pct of policy liu must be like 20.0, not True"),
     "no such mode": ({"mode": "magic"}, "option mode of policy liu must be one of restart-app"),

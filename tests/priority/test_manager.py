@@ -1,7 +1,9 @@
 """The manager carries out instructions, survives a restart, and answers ``barograph priority`` over a socket."""
 
 import json
+import logging
 import os
+import re
 import time
 from collections.abc import Mapping
 from inspect import signature
@@ -83,6 +85,23 @@ def test_the_protocol_in_order(tmp_path: Path) -> None:
     before = (tmp_path / "p.json").stat().st_mtime_ns
     found.turn()
     assert (tmp_path / "p.json").stat().st_mtime_ns == before, "nothing happened, and nothing is written"
+
+
+def test_each_change_is_a_line_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What, by what, and how long the topology was paused."""
+    with caplog.at_level(logging.INFO, "barograph.priority"):
+        found = manager(tmp_path / "p.json", Water())
+        found.trigger("a", True)
+        for _ in range(5):
+            found.turn()
+        found.set_level("b", 5)
+        for _ in range(5):
+            found.turn()
+    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.INFO]
+    assert lines[0] == "a: trigger on by its user"
+    assert [re.sub(r"[0-9.]+ s ", "S s ", line) for line in lines[1:]] == [
+        "a: level 1, resumed S s after it was asked for", "b: level 5, resumed S s after it was asked for",
+    ]  # fmt: skip
 
 
 def test_under_static_levels_a_trigger_pauses_nothing_and_changes_nothing(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ class FreshReportsTest {
   }
 
   @Test def oneThatCannotBeAskedIsAskedAgainLater(): Unit = {
+    val before = Dropped.total
     FreshReports.ask(Seq("fresh-3"), waits = true, _ => None, (e, _) => taken += e)
     FreshReports.ask(
       Seq("fresh-3"), waits = true, _ => Some(_ => throw new IllegalStateException("gone")), (e, _) => taken += e)
@@ -53,6 +54,7 @@ class FreshReportsTest {
       Seq("fresh-3"), waits = true, _ => Some(_ => Future.failed(new IllegalStateException("gone"))),
       (e, _) => taken += e)
     assertEquals(Nil, taken.toSeq)
+    assertEquals(before + 2, Dropped.total, "and a warning says so")
     ask(waits = false, "fresh-3")
     assertEquals(1, questions)
     answers("fresh-3")

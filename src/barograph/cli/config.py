@@ -19,6 +19,7 @@ from barograph.config.flags import add_conf_flag, add_file_flag
 from barograph.config.reference import reference
 from barograph.config.sources import from_file, parse_conf
 from barograph.config.values import shown
+from barograph.policy.configured import require_policy
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,11 +37,12 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "reference":
         print(reference(), end="")
     elif args.action == "check":
-        resolve(args.file)
+        require_policy(resolve(args.file))
         count = len(from_file(args.file))
         print(f"{args.file}: {count} {'option is' if count == 1 else 'options are'} right")
     else:
         config = resolve(args.config, parse_conf(args.conf))
+        require_policy(config)
         print(json.dumps(_rows(config), indent=2) if args.format == "json" else _table(config))
     return 0
 

@@ -166,9 +166,10 @@ def _drop_covered(view: Path, numbers: set[int]) -> None:
 
 
 def _answer(folder: HistoryPath, query: str, form: str) -> int:
-    from barograph.engines.spark.log_folder import end_of, new_log_folder
+    from barograph.engines.spark.log_folder import SPARK, end_of, new_log_folder
 
     logs = new_log_folder("history")
+    print(f"-- Spark's own output is in {logs / SPARK}", file=sys.stderr, flush=True)
     try:
         with opened(folder, logs) as spark:
             show_answer(spark, query, form)

@@ -18,6 +18,10 @@ from typing import NoReturn, TextIO
 
 from barograph import __version__, logs
 from barograph.cli.support.spark_words import marked
+from barograph.config import resolve
+from barograph.config.flags import add_option_flags
+from barograph.config.option import EVERY
+from barograph.config.sources import handed_on
 from barograph.model import BadInput
 
 # name -> one line of help; the module is barograph.cli.<name>, or in a folder of that package
@@ -125,7 +129,11 @@ def _run(argv: Sequence[str] | None) -> int:
             sub.set_defaults(run=module.run)
     args = parser.parse_args(arguments)
     try:
-        code: int = args.run(args)
+        with handed_on(getattr(args, "config", None)):
+            if "config" in args:  # the command reads a file of options
+                logs.choose(resolve(command=args.command))
+                logs.set_up()
+            code: int = args.run(args)
     except BadInput as error:
         print(f"barograph {args.command}: {error}", file=sys.stderr)
         return 2
@@ -142,12 +150,7 @@ def module_of(command: str) -> ModuleType:
 def add_log_options(parser: argparse.ArgumentParser) -> None:
     """Only for the help: they are taken out of the arguments before, because they may stand anywhere."""
     group = parser.add_argument_group("logging, before or after the command")
-    group.add_argument(
-        "--log-level",
-        metavar="|".join(logs.LEVELS),
-        help="of lines on standard error (default: warning; a controller's own log: info)",
-    )
-    group.add_argument("--log-format", metavar="|".join(logs.FORMATS), help="format of these lines (default: text)")
+    add_option_flags(group, EVERY)
 
 
 def _with_negative_lists(words: Sequence[str]) -> list[str]:

@@ -8,6 +8,8 @@ or stands for a count of equal ones. A cluster may have the current placement (a
 policy starts from it, and instances on nodes that no longer exist are placed anew. --save writes the cluster with every
 node by its id and the new placement, to be edited and planned again.
 
+The placers few-disturbed and thrifty, which are those of liu and adaptive, can be named as policies too.
+
 A file with an "origin" is a recording and is read leniently: topologies without components are skipped, groupings that
 Spark does not have count as shuffle (local_or_shuffle, custom ones) or as fields (partial_key), loops are cut where
 they close; notes lists each such change. A file without an "origin" is read strictly; mark loops with "feedback": true
@@ -25,6 +27,8 @@ from pathlib import Path
 
 from barograph.cli.support.options import parse_seed
 from barograph.cli.support.tables import notes_block, table
+from barograph.config.flags import add_flags, config_of
+from barograph.config.option import PLAN
 from barograph.model import BadInput, Demand, Instance, Snapshot
 from barograph.place import PlaceDecision
 from barograph.place.adaptive.thrifty import Thrifty
@@ -35,8 +39,9 @@ from barograph.place.r_storm import RStorm
 from barograph.place.steady import Steady
 from barograph.place.support.cost import traffic_between
 from barograph.place.t_storm import TStorm
+from barograph.policy.configured import require_policy
 from barograph.policy.definition import Policy
-from barograph.policy.registry import DEFAULT, POLICIES, named
+from barograph.policy.registry import DEFAULT, named
 from barograph.recordings import Recording, demand_of, read, shipped, snapshot_of
 from barograph.recordings.validate import Rules, loads, overcommitted, violations
 
@@ -49,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cluster", metavar="FILE", type=Path, help="a JSON file of clusters (default: the recordings that ship)"
     )
     parser.add_argument("--name", required=True, metavar="CLUSTER", help="which cluster of the file")
-    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"one of {', '.join([*POLICIES, *ALSO])}")
+    add_flags(parser, PLAN)
     parser.add_argument(
         "--rates", choices=("file", "synthetic"), default="file", help="where rates come from (default %(default)s)"
     )
@@ -60,7 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    policy = named(ALSO.get(args.policy, args.policy))
+    config = config_of(args, PLAN)
+    require_policy(config, ALSO)
+    name = config["policy"] or DEFAULT
+    policy = named(ALSO.get(name, name))
     seed = parse_seed(args.seed)
     recording = read(args.cluster, args.name)
     now = snapshot_of(recording, synthetic=args.rates == "synthetic", seed=seed)

@@ -14,6 +14,7 @@ from typing import Any
 
 from barograph.cli.support.drivers import is_meant
 from barograph.cli.support.tables import table
+from barograph.config import default
 from barograph.engines.spark.driver.client import RemoteEngine, reachable
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -23,7 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("do", metavar="list|set|trigger", help="what to do")
     parser.add_argument("topology", nargs="?", metavar="TOPOLOGY")
     parser.add_argument("value", nargs="?", metavar="LEVEL|on|off")
-    parser.add_argument("--level", metavar="N", help="level while the trigger is on (default 1)")
+    level = default("priority.level")
+    parser.add_argument("--level", metavar="N", help=f"level while the trigger is on (default {level})")
     parser.add_argument(
         "--driver", metavar="RUN", help="a driver, by the name of its cluster or application, or by its pid"
     )

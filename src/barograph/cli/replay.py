@@ -16,6 +16,8 @@ from typing import Any
 
 from barograph.cli.support.options import parse_seed
 from barograph.cli.support.tables import table
+from barograph.config.flags import add_flags, config_of
+from barograph.config.option import REPLAY
 from barograph.control.policy_in_sim import NO_POLICY
 from barograph.control.replay import Told, decisions_of, replay
 from barograph.history import cycles as recorded_cycles
@@ -24,6 +26,7 @@ from barograph.history.places import place_of
 from barograph.history.scenario import scenario_of
 from barograph.model import BadInput, Cycle
 from barograph.model.checks import require
+from barograph.policy.configured import require_policy
 from barograph.policy.registry import DEFAULT, named
 
 log = logging.getLogger(__name__)
@@ -33,7 +36,7 @@ SHOWN = 20
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder given to run --history")
-    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"the policy to simulate (default {DEFAULT})")
+    add_flags(parser, REPLAY)
     parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
     parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
 
@@ -41,8 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
     seed = parse_seed(args.seed)
-    if args.policy != NO_POLICY:
-        named(args.policy)
+    config = config_of(args, REPLAY)
+    require_policy(config, (NO_POLICY,))
+    policy = config["policy"] or DEFAULT
     folder = place_of(args.folder)
     own = next((e.policy for e in entries(folder)), "")
     found = list(recorded_cycles(folder))
@@ -50,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     report: dict[str, Any] = {"seconds": round(scenario.duration_s, 3), "recorded": _recorded(own, found)}
     if _usable(own):
         report["simulated"] = _simulated(replay(found, str(args.folder), own, seed)[1])
-    report["replayed"] = _simulated(replay(found, str(args.folder), args.policy, seed)[1])
+    report["replayed"] = _simulated(replay(found, str(args.folder), policy, seed)[1])
     print(json.dumps(report, indent=2) if args.format == "json" else _table(report))
     return 0
 

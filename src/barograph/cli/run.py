@@ -46,9 +46,10 @@ from typing import TYPE_CHECKING
 
 from barograph.config import Config
 from barograph.config.flags import add_conf_flag, add_flags, config_of
+from barograph.config.written.actions import parse_action
+from barograph.config.written.operators import parse_instances, parse_micros, parse_shares
 from barograph.history.places import HistoryPath, place_of, require_usable
 from barograph.model import BadInput, Load, MigrationMode
-from barograph.model.checks import require
 from barograph.workloads import registry
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     registry.require_workload(args.workload)
     config = config_of(args, "run")
-    load = None if config["run.load"] is None else Load.parse(config["run.load"])
+    load = None if config["run.load"] is None else _load(config)
 
     # Importing Spark takes a second; arguments that are wrong above are reported before that.
     from barograph.engines.epoch_length import recovery_of
@@ -79,15 +80,16 @@ def run(args: argparse.Namespace) -> int:
     from barograph.engines.spark.query.failures.diagnosis import RestartLimits
     from barograph.engines.spark.query.query_options import QueryOptions
     from barograph.experiments.run_settings import RunSettings
-    from barograph.experiments.running.actions import parse_action
     from barograph.experiments.running.killable_driver import run_it
     from barograph.experiments.running.live_table import LiveTable
     from barograph.experiments.running.warm_up import RunFailed
     from barograph.experiments.steering.worker_sizes import workers_for
 
     workload = registry.workload(args.workload)
-    given = parse_counts("--parallelism", "INSTANCES", config["run.parallelism"] or "")
-    workload.require_operators("--parallelism", given)
+    given = parse_instances(config["run.parallelism"] or "")
+    workload.require_operators(config.origins["run.parallelism"], given)
+    busy_us = parse_micros(config["run.busy"] or "")
+    workload.require_busy(config.origins["run.busy"], busy_us)
     parallelism = {**workload.default_parallelism, **given}
     steering = _steering(config, workload.name, parallelism)
     policy = None if steering is None else steering.decider()
@@ -119,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
         timeout_s=config["timeout"],
         in_flight_s=config["in-flight"],
         steering=steering,
-        busy_us=parse_counts("--busy", "MICROSECONDS", config["run.busy"] or ""),
+        busy_us=busy_us,
         plain=config["policy"] == PLAIN,
         migration=MigrationMode(config["migration"] or MigrationMode.CUT),
         restart=RestartLimits(**config.fields("restart")),
@@ -148,6 +150,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
+def _load(config: Config) -> Load:
+    """What a trace's file holds is read only here."""
+    try:
+        return Load.parse(config["run.load"])
+    except BadInput as error:
+        raise BadInput(f"{config.origins['run.load']}: {error}") from None
+
+
 def _path(text: str | None) -> Path | None:
     return None if text is None else Path(text)
 
@@ -157,12 +167,8 @@ def _kafka(config: Config) -> "FromKafka | None":
     from barograph.submit.properties import properties_of
 
     if config["run.source"] == "replay":
-        for name in filter(config.is_set, ("run.sink", "run.brokers", "run.brokers-file")):
-            raise BadInput(f"{config.origins[name]} needs --source kafka")
         return None
     file = _path(config["run.brokers-file"])
-    text = "options of clients are for a broker of yours: give --brokers too"
-    require(file is None or config["run.brokers"] is not None, text)
     return FromKafka(config["run.brokers"], config["run.sink"] == "kafka", {} if file is None else properties_of(file))
 
 
@@ -176,7 +182,7 @@ def _history(text: str | None) -> HistoryPath | None:
 def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> "Steering | None":
     """None without a policy, and for Spark without the plug-in."""
     from barograph.control.attach import controller_fields
-    from barograph.experiments.steering.fixed_shares import fixed_shares, parse_shares
+    from barograph.experiments.steering.fixed_shares import fixed_shares
     from barograph.experiments.steering.steering import Steering
 
     policy = config["policy"]
@@ -185,22 +191,10 @@ def _steering(config: Config, topology: str, parallelism: Mapping[str, int]) -> 
             why = "needs a policy: give --policy" if policy is None else f"cannot be used with policy {PLAIN}"
             raise BadInput(f"{config.origins[name]} {why}")
         return None
-    shares = fixed_shares(policy, parse_shares(config["share"] or ""), _path(config["like"]), parallelism)
+    places = config.origins["share"], config.origins["like"]
+    shares = fixed_shares(policy, parse_shares(config["share"] or ""), _path(config["like"]), parallelism, places)
     return Steering(
         **controller_fields(config),
         history=_history(config["history"]),
         shares_pct={f"{topology}/{operator}": share for operator, share in shares.items()},
     )
-
-
-def parse_counts(flag: str, unit: str, text: str) -> dict[str, int]:
-    """``source=2,split=4`` as a mapping."""
-    found: dict[str, int] = {}
-    for piece in filter(None, text.split(",")):
-        operator, equals, count = piece.partition("=")
-        if not equals or not count.isdecimal() or int(count) < 1:
-            raise BadInput(f"{flag} {text!r}: {piece!r} is not OPERATOR={unit}")
-        if operator in found:
-            raise BadInput(f"{flag} {text!r} names {operator} twice")
-        found[operator] = int(count)
-    return found

@@ -22,11 +22,14 @@ from pathlib import Path
 
 from barograph.cli.support.options import parse_seed
 from barograph.cli.support.tables import notes_block, table
+from barograph.config.flags import add_flags, config_of
+from barograph.config.option import SIM
 from barograph.config.policy_options import parse_options
-from barograph.control.policy_in_sim import rehearse
+from barograph.control.policy_in_sim import NO_POLICY, rehearse
 from barograph.engines.sim import PriorityResult, Result, find, read_calibration, shipped
 from barograph.model import BadInput
 from barograph.model.checks import require
+from barograph.policy.configured import require_policy
 from barograph.policy.registry import DEFAULT
 
 
@@ -35,8 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "scenario", nargs="?", metavar="SCENARIO", help="a name, a TOML file or a recorded cluster, see above"
     )
     parser.add_argument("--list", action="store_true", help="list the scenarios that ship")
-    parser.add_argument("--policy", default=DEFAULT, metavar="P", help=f"the policy to simulate (default {DEFAULT})")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the policy")
+    add_flags(parser, SIM)
     parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
     parser.add_argument(
         "--grain", metavar="rows|flows", help="simulate single rows or flows (default: as the scenario says)"
@@ -53,6 +55,9 @@ def run(args: argparse.Namespace) -> int:
     require(args.scenario is not None, "name a SCENARIO; --list lists those that ship")
     require(args.format in ("json", "table"), f"--format must be json or table, not {args.format!r}")
     require(args.grain in (None, "rows", "flows"), f"--grain must be rows or flows, not {args.grain!r}")
+    config = config_of(args, SIM)
+    require_policy(config, (NO_POLICY,))
+    policy = config["policy"] or DEFAULT
     seed = parse_seed(args.seed)
     calibration = read_calibration(Path(args.calibration) if args.calibration else None)
     scenario = find(args.scenario)
@@ -67,21 +72,21 @@ def run(args: argparse.Namespace) -> int:
         started = time.perf_counter()
         found = rehearse(
             scenario,
-            args.policy,
+            policy,
             seed,
-            options=parse_options(args.option),
+            options=parse_options(config["options"]),
             calibration=calibration,
             grain=args.grain,
             keep=keep,
         )
         wall_s = time.perf_counter() - started
-    report = {"policy": args.policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
+    report = {"policy": policy, **found.as_dict(), "wall_s": round(wall_s, 3)}
     report["times_real_time"] = round(found.simulated_s / wall_s, 1)
     report["notes"] = list(scenario.notes)
     if args.format == "json":
         print(json.dumps(report, indent=2))
     else:
-        _table(args.policy, found, wall_s)
+        _table(policy, found, wall_s)
         print("".join(f"{line}\n" for line in notes_block(scenario.notes)), end="")
     return 0
 

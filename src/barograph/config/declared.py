@@ -4,11 +4,12 @@ from typing import Any
 
 from barograph.config.for_controller import GUARDS, STEERING
 from barograph.config.for_keep import KEEPING
+from barograph.config.for_logs import LOGS
 from barograph.config.for_queries import QUERIES
 from barograph.config.for_runs import CLUSTERS, RUNS
 from barograph.config.option import Option
 
-OPTIONS: dict[str, Option] = {o.name: o for o in (*STEERING, *GUARDS, *RUNS, *CLUSTERS, *QUERIES, *KEEPING)}
+OPTIONS: dict[str, Option] = {o.name: o for o in (*STEERING, *GUARDS, *RUNS, *CLUSTERS, *QUERIES, *KEEPING, *LOGS)}
 
 
 def default(name: str) -> Any:

@@ -10,17 +10,22 @@ from barograph.config.sources import FILE_NAME, parse_conf
 from barograph.config.values import range_of, shown
 
 
-def add_flags(parser: argparse.ArgumentParser, command: str) -> None:
+def add_flags(parser: argparse._ActionsContainer, command: str) -> None:
+    """The flags of a command, and --config."""
+    add_option_flags(parser, command)
+    add_file_flag(parser)
+
+
+def add_option_flags(parser: argparse._ActionsContainer, command: str) -> None:
     for option in OPTIONS.values():
         if command not in option.commands:
             continue
         action = "append" if option.kind is Kind.TEXTS else "store"
         metavar = option.metavar or ("|".join(option.choices) if option.choices else None) or _noun(option)
         parser.add_argument(option.flag_name, dest=option.name, action=action, metavar=metavar, help=help_of(option))
-    add_file_flag(parser)
 
 
-def add_file_flag(parser: argparse.ArgumentParser) -> None:
+def add_file_flag(parser: argparse._ActionsContainer) -> None:
     help_text = f"file of options (default: {FILE_NAME} in the working directory, if there is one)"
     parser.add_argument("--config", type=Path, metavar="FILE", help=help_text)
 
@@ -30,10 +35,11 @@ def add_conf_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE", help=help_text)
 
 
-def config_of(args: argparse.Namespace, command: str) -> Config:
-    """The configuration of a command whose flags were added here."""
-    flags = {name: getattr(args, name, None) for name, option in OPTIONS.items() if command in option.commands}
-    return resolve(args.config, parse_conf(getattr(args, "conf", ())), flags, command=command)
+def config_of(args: argparse.Namespace, *commands: str) -> Config:
+    """The configuration of a command whose flags were added here. commands: the first is the one whose contradictions
+    are looked for."""
+    flags = {n: getattr(args, n, None) for n, option in OPTIONS.items() if {*commands} & {*option.commands}}
+    return resolve(args.config, parse_conf(getattr(args, "conf", ())), flags, command=commands[0])
 
 
 def help_of(option: Option) -> str:

@@ -1,17 +1,20 @@
 """Options of the policy and of the controller that carries it out."""
 
-from barograph.config.option import RUN, STEER, Kind, Option, Scope
+from barograph.config.option import PLAN, REPLAY, RUN, SIM, STEER, SUBMIT, Kind, Option, Scope
+from barograph.config.written.operators import SHARES
+from barograph.config.written.texts import PERIODS, POLICY_OPTION
 from barograph.model import MigrationMode
 
 STEERING = (
     Option(
-        name="policy", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="P", unset="none",
-        example="adaptive",
-        meaning="policy that controls the queries of a driver, see 'barograph policies'",
+        name="policy", kind=Kind.TEXT, scope=Scope.CONTROLLER, metavar="P", example="adaptive",
+        commands=(RUN, STEER, SUBMIT, SIM, REPLAY, PLAN), unset="none; of a command that needs one, adaptive",
+        meaning="policy that controls the queries of a driver, or that is simulated, see 'barograph policies'",
     ),
     Option(
-        name="options", kind=Kind.TEXTS, scope=Scope.CONTROLLER, commands=(RUN, STEER), flag="--option",
+        name="options", kind=Kind.TEXTS, scope=Scope.CONTROLLER, commands=(RUN, STEER, SIM), flag="--option",
         metavar="NAME=VALUE", default=(), example="theta_pct=10",
+        form=POLICY_OPTION,
         meaning="an option of the policy; may be given any number of times",
     ),
     Option(
@@ -25,7 +28,8 @@ STEERING = (
     ),
     Option(
         name="share", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), metavar="OPERATOR=PER_CENT,..",
-        unset="as the policy says", example="split=40", meaning="CPU share of each instance (policy fixed only)",
+        unset="as the policy says", example="split=40", form=SHARES,
+        meaning="CPU share of each instance (policy fixed only)",
     ),
     Option(
         name="like", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), metavar="FILE", unset="none",
@@ -109,6 +113,7 @@ GUARDS = (
     Option(
         name="guards.frozen-in", kind=Kind.TEXT, scope=Scope.CONTROLLER, unset="never", metavar="PERIODS",
         example="Mo-Fr 08:00-18:00",
+        form=PERIODS,
         meaning="periods of the week in which nothing is changed, separated by semicolons: days and times, and a time "
         "zone other than the machine's, as in `Sa,Su; Fr 22:00-06:00 UTC`",
     ),

@@ -1,6 +1,8 @@
 """Options of queries: queues, priorities, operators, quotas, triggers, restarts, and what the plug-in reads."""
 
 from barograph.config.option import RUN, Kind, Option, Scope
+from barograph.config.written.operators import NAMES, NUMBERS, RANGES
+from barograph.model.topology import LEVEL
 
 QUERIES = (
     Option(
@@ -9,7 +11,7 @@ QUERIES = (
         meaning="maximum queueing time in front of an instance; 0s: no limit",
     ),
     Option(
-        name="query.level", kind=Kind.WHOLE, scope=Scope.QUERY, default=2, least=1,
+        name="query.level", kind=Kind.WHOLE, scope=Scope.QUERY, default=LEVEL, least=1,
         meaning="priority of a query; 1 is highest",
     ),
     Option(
@@ -30,21 +32,25 @@ QUERIES = (
     ),
     Option(
         name="query.instances", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=LEAST..MOST,..", unset="no bounds",
-        example="split=1..8", meaning="least and most instances of operators, whatever the policy; `OPERATOR`, or "
+        example="split=1..8", form=RANGES,
+        meaning="least and most instances of operators, whatever the policy; `OPERATOR`, or "
         "`QUERY/OPERATOR` for those of one query",
     ),
     Option(
         name="query.excluded", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR,..", unset="none", example="count",
+        form=NAMES,
         meaning="operators whose number of instances is never changed",
     ),
     Option(
         name="query.cpu", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=PER_CENT,..", unset="measured",
         example="split=40",
+        form=NUMBERS,
         meaning="CPU that one instance of an operator needs, in per cent of a core, for policies that use declared CPU",
     ),
     Option(
         name="query.memory", kind=Kind.TEXT, scope=Scope.QUERY, metavar="OPERATOR=MB,..", unset="none",
-        example="split=256", meaning="memory that one instance of an operator needs, for policies that place by memory",
+        example="split=256", form=NUMBERS,
+        meaning="memory that one instance of an operator needs, for policies that place by memory",
     ),
     Option(
         name="query.quota-cpu", kind=Kind.NUMBER, scope=Scope.QUERY, above=0, unit="per cent", unset="no quota",

@@ -1,6 +1,9 @@
 """Options of runs of a workload, and of the clusters that Barograph starts."""
 
 from barograph.config.option import RUN, UP, Kind, Option, Scope
+from barograph.config.written.actions import ACTION
+from barograph.config.written.operators import INSTANCES, MICROS
+from barograph.config.written.texts import BROKERS, LOAD, MASTER
 
 LEAST_CORES = 0.01  # the smallest CPU quota of a control group in its longest period
 NODE_SEATS = 8  # of a node of a run that has one worker
@@ -12,15 +15,18 @@ RUNS = (
     ),
     Option(
         name="run.load", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="the workload's own",
-        example="constant 2000", meaning="rows a second of each input; the help of run lists the shapes",
+        example="constant 2000", form=LOAD,
+        meaning="rows a second of each input; the help of run lists the shapes",
     ),
     Option(
         name="run.parallelism", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), metavar="OPERATOR=INSTANCES,..",
-        unset="the workload's own", example="split=4", meaning="instances of operators",
+        unset="the workload's own", example="split=4", form=INSTANCES,
+        meaning="instances of operators",
     ),
     Option(
         name="run.busy", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), metavar="OPERATOR=MICROSECONDS,..",
-        unset="none", example="split=100", meaning="additional CPU time of each row in these operators",
+        unset="none", example="split=100", form=MICROS,
+        meaning="additional CPU time of each row in these operators",
     ),
     Option(
         name="run.checkpoint", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="a temporary one",
@@ -29,6 +35,7 @@ RUNS = (
     Option(
         name="run.master", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="one is started",
         example="spark://127.0.0.1:7077",
+        form=MASTER,
         meaning="spark://HOST:PORT of a running cluster: one of 'barograph cluster', or any other standalone one",
     ),
     Option(
@@ -38,7 +45,8 @@ RUNS = (
     ),
     Option(
         name="run.at", kind=Kind.TEXTS, scope=Scope.RUN, commands=(RUN,), metavar="SECONDS:ACTION", default=(),
-        example="20:cut", meaning="an action during the run; may be given any number of times",
+        example="20:cut", form=ACTION,
+        meaning="an action during the run; may be given any number of times",
     ),
     Option(
         name="run.source", kind=Kind.CHOICE, scope=Scope.RUN, commands=(RUN,), default="replay",
@@ -51,7 +59,8 @@ RUNS = (
     ),
     Option(
         name="run.brokers", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="one is started",
-        metavar="HOST:PORT,..", example="127.0.0.1:9092", meaning="Kafka's brokers for --source kafka",
+        metavar="HOST:PORT,..", example="127.0.0.1:9092", form=BROKERS,
+        meaning="Kafka's brokers for --source kafka",
     ),
     Option(
         name="run.brokers-file", kind=Kind.TEXT, scope=Scope.RUN, commands=(RUN,), unset="none", metavar="FILE",
@@ -82,8 +91,8 @@ RUNS = (
         meaning="length of an epoch that is not cut",
     ),
     Option(
-        name="timeout", kind=Kind.DURATION, scope=Scope.RUN, commands=(RUN,), default=30.0, above=0,
-        meaning="latency above which a row is late",
+        name="timeout", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN,), default=30.0, above=0,
+        meaning="latency above which a row of a query is late",
     ),
 )  # fmt: skip
 

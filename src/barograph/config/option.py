@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from barograph.config.written.form import Form
+
 SPARK_PREFIX = "spark.barograph."
 
 
@@ -21,20 +23,26 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, or how a
-    program is kept."""
+    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, how a program
+    is kept, or what commands log."""
 
     RUN = "run"
     CLUSTER = "cluster"
     CONTROLLER = "controller"
     QUERY = "query"
     PROGRAM = "program"
+    COMMAND = "command"
 
 
 UP = "cluster up"
 RUN = "run"
 KEEP = "keep"
 STEER = "steer"
+SUBMIT = "submit"
+SIM = "sim"
+REPLAY = "replay"
+PLAN = "plan"
+EVERY = "every command"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +50,8 @@ class Option:
     """least, most: bounds that are allowed. above: a bound that is not. unit: of numbers.
 
     off: the word that stands for None ("off", "never"). unset: what happens without a value, where None is the default.
-    commands: those with a flag of it. flag, key: where they differ from the name.
+    commands: those with a flag of it. flag, key: where they differ from the name. form: what a text, or each text of a
+    list, must look like; None for any.
     """
 
     name: str
@@ -62,6 +71,7 @@ class Option:
     metavar: str = ""
     key: str = ""
     example: str = ""
+    form: Form | None = None
 
     @property
     def flag_name(self) -> str:

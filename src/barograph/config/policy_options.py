@@ -11,7 +11,7 @@ def parse_options(texts: Iterable[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for text in texts:
         name, sign, value = text.partition("=")
-        require(bool(name and sign), f"--option {text!r} is not NAME=VALUE")
+        require(bool(name and sign), f"{text!r} is not NAME=VALUE, for example theta_pct=10")
         try:
             found[name] = parse_toml(f"value = {value}", f"--option {name}")["value"]
         except NotToml:

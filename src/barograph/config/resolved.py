@@ -4,13 +4,14 @@ The order is: defaults, the file, Spark's keys, then flags or arguments. A wrong
 written, also where a later source would replace it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from barograph.config.contradictions import refuse_contradictions
 from barograph.config.declared import OPTIONS
-from barograph.config.option import RUN, UP, Option, Scope
+from barograph.config.option import Kind, Option, Scope
 from barograph.config.sources import SetOption, from_arguments, from_file, from_flags, from_mapping, from_spark
 from barograph.config.values import WrongValue, expected, in_toml, instead_of, read, shown
 from barograph.model.checks import BadInput
@@ -20,10 +21,12 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """values: by option name. origins: where each came from; ``default`` where it was not set."""
+    """values: by option name. origins: where each came from; ``default`` where it was not set. given: what was set, as
+    it was written."""
 
     values: Mapping[str, object]
     origins: Mapping[str, str]
+    given: Mapping[str, SetOption] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -37,6 +40,10 @@ class Config:
     def place(self, name: str) -> str:
         """Where it came from: ``default``, ``barograph.toml:3``, a flag or a key."""
         return self.origins[name].removesuffix(f": {name}")
+
+    def refused(self, name: str, must_be: str, right: object, why: str = "") -> BadInput:
+        """The sentence for a value that only packages above this one know to be wrong: a policy that does not exist."""
+        return _refused(self.given[name], must_be, right, why)
 
     def fields(self, group: str) -> dict[str, Any]:
         """The options of a group as the fields of the value that holds them: ``guards`` gives ``cooldown_s`` etc."""
@@ -75,10 +82,8 @@ def resolve(
     for one in given:
         values[one.option.name] = value_of(one)
         origins[one.option.name] = one.place
-    config = Config(values, origins)
-    for applies_to, contradiction in _CONTRADICTIONS:
-        if not command or not applies_to or command in applies_to:
-            contradiction(config)
+    config = Config(values, origins, {one.option.name: one for one in given})
+    refuse_contradictions(config, command)
     return config
 
 
@@ -86,60 +91,33 @@ def value_of(given: SetOption) -> object:
     option = given.option
     try:
         return read(option, given.raw, given.text)
-    except WrongValue:
-        right = instead_of(option, given.raw)
-        written = shown(option, right) if given.text else in_toml(option, right)
-        if given.form.endswith("Ms={}"):
-            written = f"{right * 1000:g}" if isinstance(right, float) else written
-        elif given.text and " " in written:
-            written = f"'{written}'"
-        form = given.form.format(written)
-        raise BadInput(f"{given.place} must be {expected(option)}, not {given.raw!r}: write {form}") from None
+    except WrongValue as wrong:
+        raise _refused(given, expected(option), instead_of(option, given.raw), wrong.why) from None
+
+
+def _refused(given: SetOption, must_be: str, right: object, why: str) -> BadInput:
+    reason = f" ({why.partition(': write ')[0]})" if why else ""
+    return BadInput(f"{given.place} must be {must_be}, not {given.raw!r}{reason}: write {_written(given, right)}")
+
+
+def _written(given: SetOption, right: object) -> str:
+    """What to write there for this value."""
+    option = given.option
+    if given.form.startswith("--") and isinstance(right, tuple) and option.kind is Kind.TEXTS:
+        return " ".join(given.form.format(_quoted(str(each))) for each in right)
+    written = shown(option, right) if given.text else in_toml(option, right)
+    if given.form.endswith("Ms={}"):
+        written = f"{right * 1000:g}" if isinstance(right, float) else written
+    elif given.text:
+        written = _quoted(written)
+    return given.form.format(written)
+
+
+def _quoted(word: str) -> str:
+    return f"'{word}'" if " " in word else word
 
 
 def _in_spark(option: Option, value: object) -> str:
     if option.key_name.endswith("Ms") and isinstance(value, float):
         return str(round(value * 1000))
     return str(value).lower() if isinstance(value, bool) else shown(option, value)
-
-
-def _at_most(small: str, large: str) -> Callable[[Config], None]:
-    def check(config: Config) -> None:
-        least, most = config[small], config[large]
-        if least is not None and most is not None and least > most:
-            a, b = OPTIONS[small], OPTIONS[large]
-            raise BadInput(
-                f"{_told(config, a)} is above {_told(config, b)}: write {small} = {in_toml(a, most)} or less, "
-                f"or {large} = {in_toml(b, least)} or more"
-            )
-
-    return check
-
-
-def _one_for_each(cores: str) -> Callable[[Config], None]:
-    def check(config: Config) -> None:
-        found, nodes = config[cores], config["cluster.nodes"]
-        if isinstance(found, tuple) and len(found) != nodes:
-            raise BadInput(
-                f"{_told(config, OPTIONS[cores])} has {len(found)} values for {nodes} nodes: write one number for all, "
-                f"or {nodes} numbers, or cluster.nodes = {len(found)}"
-            )
-
-    return check
-
-
-def _told(config: Config, option: Option) -> str:
-    """``epochs.least (20s, barograph.toml:3)``."""
-    return f"{option.name} ({shown(option, config[option.name])}, {config.place(option.name)})"
-
-
-_CONTRADICTIONS: Iterable[tuple[tuple[str, ...], Callable[[Config], None]]] = (
-    ((), _at_most("epochs.least", "epochs.most")),
-    ((), _at_most("restart.first-wait", "restart.longest-wait")),
-    ((), _at_most("quiet.known-cycles", "quiet.look-cycles")),
-    ((), _at_most("executors.least", "executors.most")),
-    ((), _at_most("query.minimum-nodes", "query.desired-nodes")),
-    ((), _at_most("priority.above-off-part", "priority.above-part")),
-    ((RUN,), _one_for_each("run.node-cpu")),
-    ((UP,), _one_for_each("cluster.node-cpu")),
-)

@@ -3,9 +3,11 @@
 Each source gives what was written, with the place, and refuses names that do not exist. Values are not read here.
 """
 
+import contextlib
 import difflib
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from barograph.config.toml_text import NotToml, parse_toml
 from barograph.model.checks import BadInput
 
 FILE_NAME = "barograph.toml"
+FILE_VARIABLE = "BAROGRAPH_CONFIG"
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]")
 _ENTRY = re.compile(r"\s*([\w\"'.\- ]+?)\s*=")
 
@@ -35,7 +38,10 @@ class SetOption:
 
 
 def from_file(path: Path | None) -> list[SetOption]:
-    """Of the file, or of barograph.toml in the working directory if there is one."""
+    """Of the file, or else of the one that ``handed_on`` named, or else of barograph.toml in the working directory if
+    there is one."""
+    if path is None and (named := os.environ.get(FILE_VARIABLE)):
+        path = Path(named)
     if path is None and not Path(FILE_NAME).is_file():
         return []
     path = Path(FILE_NAME) if path is None else path
@@ -57,6 +63,23 @@ def from_file(path: Path | None) -> list[SetOption]:
             raise BadInput(f"{place}: there is no option {name!r}: {_instead(name, OPTIONS)}")
         found.append(SetOption(OPTIONS[name], value, f"{place}: {name}", False, f"{name} = {{}}"))
     return found
+
+
+@contextlib.contextmanager
+def handed_on(path: Path | None) -> Iterator[None]:
+    """Meanwhile the file stands in for barograph.toml wherever options are read, in processes that are started too."""
+    if path is None:
+        yield
+        return
+    before = os.environ.get(FILE_VARIABLE)
+    os.environ[FILE_VARIABLE] = str(path.absolute())
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[FILE_VARIABLE]
+        else:
+            os.environ[FILE_VARIABLE] = before
 
 
 def from_spark(conf: Mapping[str, str]) -> list[SetOption]:

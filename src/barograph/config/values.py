@@ -1,10 +1,11 @@
 """Values of options: how they are read, shown and written, and what to write instead of a wrong one. Pure."""
 
+import contextlib
 import difflib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from barograph.config.option import Kind, Option
 from barograph.model.checks import BadInput
@@ -15,7 +16,12 @@ _WORDS = {"ms": "ms", "milli": "ms", "msec": "ms", "s": "s", "sec": "s", "m": "m
 
 
 class WrongValue(ValueError):  # noqa: N818  # the value is wrong, not the program
-    """A value that an option cannot have. The caller says where it came from and what to write."""
+    """A value that an option cannot have. The caller says where it came from and what to write. why: of a text that
+    is parsed, else empty."""
+
+    def __init__(self, why: str = "") -> None:
+        super().__init__(why)
+        self.why = why
 
 
 def read(option: Option, raw: object, text: bool) -> object:
@@ -36,15 +42,29 @@ def read(option: Option, raw: object, text: bool) -> object:
                 return raw
         case Kind.TEXTS:
             if text and isinstance(raw, str):  # of one of Spark's keys; a flag is given once for each
-                return tuple(filter(None, (each.strip() for each in raw.split(","))))
+                return _formed_all(option, filter(None, (each.strip() for each in raw.split(","))))
             if isinstance(raw, list | tuple) and all(isinstance(each, str) for each in raw):
-                return tuple(raw)
+                return _formed_all(option, raw)
         case Kind.CORES:
             return _cores(option, raw, text)
         case Kind.TEXT:
             if isinstance(raw, str) and (raw or text):
-                return raw
+                return _formed(option, raw)
     raise WrongValue
+
+
+def _formed(option: Option, text: str) -> str:
+    """The text as it is, where it has the option's form."""
+    if option.form is not None:
+        try:
+            option.form.check(text)
+        except BadInput as error:
+            raise WrongValue(str(error)) from None
+    return text
+
+
+def _formed_all(option: Option, texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_formed(option, text) for text in texts)
 
 
 def _within(option: Option, value: float) -> float:
@@ -108,8 +128,9 @@ def expected(option: Option) -> str:
     """What it can be, as in ``a time above 0s, or off``."""
     nouns = {
         Kind.DURATION: "a time", Kind.WHOLE: "a whole number", Kind.NUMBER: "a number", Kind.SWITCH: "on or off",
-        Kind.CHOICE: f"one of {', '.join(option.choices)}", Kind.TEXT: "a text", Kind.TEXTS: "a list of texts",
-        Kind.CORES: "cores",
+        Kind.CHOICE: f"one of {', '.join(option.choices)}", Kind.CORES: "cores",
+        Kind.TEXT: "a text" if option.form is None else option.form.what,
+        Kind.TEXTS: "a list of texts" if option.form is None else f"a list of {option.form.what}",
     }  # fmt: skip
     words = nouns[option.kind]
     if option.kind in (Kind.WHOLE, Kind.NUMBER) and option.unit:
@@ -183,8 +204,10 @@ def _near(option: Option, raw: object) -> list[object]:
         return list(difflib.get_close_matches(raw.lower(), words, 1, 0.5))
     if isinstance(raw, str) and option.off and difflib.get_close_matches(raw.lower(), [option.off], 1, 0.6):
         return [option.off]
-    if option.kind is Kind.TEXTS and isinstance(raw, str):
-        return [(raw,)]
+    if option.kind is Kind.TEXTS:
+        return [near for near in ([raw], _near_texts(option, raw), [option.example]) if near]
+    if option.kind is Kind.TEXT and option.form is not None and isinstance(raw, str):
+        return list(filter(None, option.form.near(raw)))
     number = _first_number(raw)
     if number is None or option.kind not in (Kind.DURATION, Kind.WHOLE, Kind.NUMBER, Kind.CORES):
         return []
@@ -197,6 +220,20 @@ def _near(option: Option, raw: object) -> list[object]:
     if option.kind is Kind.CORES:
         return [number]
     return [round(number) if option.kind is Kind.WHOLE else number, *_bounds(option, number)]
+
+
+def _near_texts(option: Option, raw: object) -> list[str]:
+    """Each text of a list that is right, and of the others one that is near."""
+    if option.form is None:
+        return []
+    listed = [raw] if isinstance(raw, str) else raw if isinstance(raw, list | tuple) else []
+    found = []
+    for text in filter(lambda each: isinstance(each, str), listed):
+        for candidate in (text, *option.form.near(text), option.example):
+            with contextlib.suppress(WrongValue):
+                found.append(_formed(option, candidate))
+                break
+    return found
 
 
 def _bounds(option: Option, number: float) -> list[object]:

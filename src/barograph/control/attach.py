@@ -22,6 +22,7 @@ from barograph.history.places import HistoryPath, absolute, place_of, require_us
 from barograph.logs import settings_of_environment
 from barograph.model import BadInput
 from barograph.model.checks import require
+from barograph.policy.configured import require_policy
 from barograph.policy.definition import options_of
 from barograph.policy.registry import named
 
@@ -57,6 +58,7 @@ class AttachedController:
 
 def controller_fields(config: Config, more: Mapping[str, object] | None = None) -> dict[str, Any]:
     """What ``ControllerConfig`` takes from the configuration. more: options of the policy that were given elsewhere."""
+    require_policy(config)
     policy = config["policy"]
     options = {**parse_options(config["options"]), **(more or {})}
     if config["theta"] is not None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.cluster.processes import EndWatch, identify
 from barograph.logs import OnceOnly
 
@@ -28,7 +29,7 @@ STANDARD_ERROR = 2  # the file descriptor, as a process inherits it
 _LOOK_S, _SHORTEST_LOOK_S = 2.0, 0.05
 _FIRST_PATIENCE_S = 60.0  # from its start to its first heartbeat: Python and numpy have to be loaded
 _QUICK_DEATH_S = 10.0
-_LONGEST_WAIT_S = 15.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.25, 15.0
 _END_S = 5.0
 
 
@@ -106,7 +107,7 @@ class ControllerKeeper:
         self._closed = threading.Event()
         self._ends = EndWatch()
         self._warnings = OnceOnly(logging.getLogger(__name__))
-        self._wait_s = 0.0
+        self._quick_deaths = 0
         self._last: Heartbeat | None = None
         self._look_s = _SHORTEST_LOOK_S
         self.process = self._start()
@@ -157,8 +158,9 @@ class ControllerKeeper:
                     continue
                 # Back off, so that a controller which fails at once is not restarted all the time.
                 quick = time.monotonic() - self._started_s < _QUICK_DEATH_S
-                self._wait_s = min(_LONGEST_WAIT_S, 2 * self._wait_s or 0.25) if quick else 0.0
-                if self._closed.wait(self._wait_s):
+                self._quick_deaths = self._quick_deaths + 1 if quick else 0
+                wait_s = doubled_s(_FIRST_WAIT_S, self._quick_deaths - 1, _LONGEST_WAIT_S) if quick else 0.0
+                if self._closed.wait(wait_s):
                     return
                 self.process = self._start()
                 ended = False

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from barograph.config import default
+from barograph.config.written.actions import Action, Fault
+from barograph.config.written.texts import STANDALONE
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
@@ -16,7 +18,7 @@ from barograph.engines.spark.cluster.settings import ClusterSettings, require_fr
 from barograph.engines.spark.log_folder import SPARK
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
-from barograph.experiments.running.actions import Action, Fault, check_actions
+from barograph.experiments.running.actions import check_actions
 from barograph.experiments.steering.steering import Steering
 from barograph.experiments.steering.worker_sizes import SEATS
 from barograph.kafka import broker_jars, connector_jars
@@ -28,7 +30,6 @@ from barograph.workloads.replay import Replay
 from barograph.workloads.workload import Workload
 
 LEAST_PLAIN_EPOCH_S = 5.0  # Spark's own bound
-STANDALONE = "spark://"
 MASTER_ANSWERS_S = 10.0
 
 
@@ -108,10 +109,8 @@ class RunSettings:
         for operator, count in self.parallelism.items():
             require_whole(f"parallelism of {operator}", count, 1)
         object.__setattr__(self, "parallelism", {**self.workload.default_parallelism, **self.parallelism})
+        self.workload.require_busy("busy work", self.busy_us)
         for operator, micros in self.busy_us.items():
-            able = " and ".join(self.workload.busy)
-            text = f"only {able} of {self.workload.name} can have busy work, not {operator!r}"
-            require(operator in self.workload.busy, text)
             require_whole(f"busy work of {operator}", micros)
 
     def spark_log(self, say: Callable[[str], None]) -> Path | None:

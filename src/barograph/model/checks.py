@@ -1,5 +1,6 @@
 """Checks of values when they are created. A failed check raises BadInput with one sentence that names the field."""
 
+import difflib
 import math
 import re
 from collections.abc import Iterable
@@ -94,3 +95,9 @@ def require_unique(field: str, names: Iterable[object]) -> None:
     for name in names:
         require(name not in seen, f"{field} names {str(name)!r} twice")
         seen.add(name)
+
+
+def or_nearest(name: str, known: Iterable[str]) -> str:
+    """``: write adaptive`` for ``adaptve``; empty if no name is near."""
+    near = difflib.get_close_matches(name.lower(), list(known), 1, 0.7)
+    return f": write {near[0]}" if near else ""

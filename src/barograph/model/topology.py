@@ -22,6 +22,8 @@ from barograph.model.checks import (
     require_whole,
 )
 
+LEVEL = 2  # of a topology for which none is declared; 1 is highest
+
 
 class Grouping(StrEnum):
     """How rows are distributed over the receiving instances."""
@@ -128,7 +130,7 @@ class Topology:
     operators: tuple[Operator, ...]
     edges: tuple[Edge, ...] = ()
     workers: int | None = None
-    level: int = 2
+    level: int = LEVEL
     desired_nodes: int | None = None
     minimum_nodes: int | None = None
     isolate_nodes: int = 0

@@ -14,15 +14,15 @@ from barograph.limit import Limiter
 from barograph.limit.limits import Limit
 from barograph.migrate import Migrator
 from barograph.model import BadInput, Cycle
-from barograph.model.checks import require
+from barograph.model.checks import or_nearest, require
 from barograph.place import Placer
 from barograph.scale import Fixed, Scaler
 
 
 @dataclass(frozen=True)
 class Policy:
-    """horizon_cycles: how far ahead it forecasts. cycle_s: the cycle of its paper. How often it
-    decides is not read from it: the option ``cycle`` says that, or the scenario of a simulation.
+    """horizon_cycles: how far ahead it forecasts. How often it decides is not the policy's: the option ``cycle`` says
+    that, or the scenario of a simulation.
 
     heeds_triggers: whether a trigger may change a topology's level while this policy steers. Where it does not, levels
     are what users set: a trigger pauses nothing and changes nothing.
@@ -43,7 +43,6 @@ class Policy:
     migrator: Migrator
     limiter: Limiter = field(default_factory=Limit)
     horizon_cycles: int = 1
-    cycle_s: float = 10.0
     heeds_triggers: bool = False
     learns: Callable[[Sequence[Cycle]], Mapping[tuple[str, str], float]] | None = None
     learns_from: str = ""
@@ -77,7 +76,7 @@ def _key(name: str) -> tuple[str, str]:
 
 def _own_options(policy: Policy) -> tuple[str, ...]:
     """Options of the policy itself, not of one of its stages."""
-    return ("horizon_cycles", "cycle_s") + (() if policy.learns is None else ("learns_from",))
+    return ("horizon_cycles",) + (() if policy.learns is None else ("learns_from",))
 
 
 def options_of(policy: Policy) -> dict[str, object]:
@@ -110,7 +109,8 @@ def with_options(policy: Policy, options: Mapping[str, object]) -> Policy:
     known = options_of(policy)
     for name, value in options.items():
         if name not in known:
-            raise BadInput(f"policy {policy.name} has no option {name!r}; it has {', '.join(sorted(known))}")
+            near = or_nearest(name, known)
+            raise BadInput(f"policy {policy.name} has no option {name!r}{near}; it has {', '.join(sorted(known))}")
         fitting = _fitting(f"option {name} of policy {policy.name}", known[name], value)
         changed = {stage: _with_option(getattr(policy, stage), name, fitting) for stage in Policy.STAGES}
         changed |= {name: fitting} if name in _own_options(policy) else {}

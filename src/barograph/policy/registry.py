@@ -4,7 +4,7 @@ Other installed packages may bring more (``entry_points``); ``named`` finds both
 the way their systems did; the mode is an option of each, so that all can be compared under one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barograph.allot import Dps, Isolation, Shared, Sps
@@ -12,6 +12,7 @@ from barograph.forecast import BestOf, LastValue, NextWindow, TrendOrParents
 from barograph.limit.limits import Limit
 from barograph.migrate.plan import Migrate
 from barograph.model import BadInput, MigrationMode
+from barograph.model.checks import or_nearest
 from barograph.place.even import even
 from barograph.place.few_disturbed import FewDisturbed
 from barograph.place.isolated import isolated
@@ -23,7 +24,7 @@ from barograph.place.steady import Steady
 from barograph.place.t_storm import TStorm
 from barograph.place.whole_nodes import whole_nodes
 from barograph.policy.definition import Policy
-from barograph.policy.entry_points import installed_policies, load
+from barograph.policy.entry_points import InstalledPolicy, installed_policies, load
 from barograph.scale import (
     Adaptive,
     CpuShare,
@@ -259,8 +260,17 @@ def named(name: str) -> Policy:
     for other in others:
         if other.name == name:
             return load(other, POLICIES, others)
-    names = [*POLICIES, *dict.fromkeys(other.name for other in others if other.name)]
-    raise BadInput(f"there is no policy {name!r}; there are {', '.join(names)}")
+    names = _names(others)
+    raise BadInput(f"there is no policy {name!r}{or_nearest(name, names)}; there are {', '.join(names)}")
+
+
+def known_names() -> list[str]:
+    """Barograph's own, then those that installed packages bring. Imports none of these."""
+    return _names(installed_policies())
+
+
+def _names(others: Iterable[InstalledPolicy]) -> list[str]:
+    return [*POLICIES, *dict.fromkeys(other.name for other in others if other.name)]
 
 
 @dataclass(frozen=True, slots=True)

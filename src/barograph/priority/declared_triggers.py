@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from barograph.config import Config
+from barograph.config import Config, default
 from barograph.model.checks import require, require_number
 from barograph.priority.triggers import RateTrigger, RawEventTrigger
 
@@ -21,7 +21,7 @@ class DeclaredTriggers:
 
     rate: RateTrigger | None = None
     raw_event: RawEventTrigger | None = None
-    level: int = 1
+    level: int = default("priority.level")
 
     def __bool__(self) -> bool:
         return self.rate is not None or self.raw_event is not None

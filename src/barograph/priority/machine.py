@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
+from barograph.config import default
 from barograph.model import Snapshot
 from barograph.model.checks import BadInput, require_number, require_positive, require_whole
 
@@ -75,17 +76,17 @@ class TopologyPriority:
     user may turn a trigger on.
     """
 
-    calm: int = 2
-    level: int = 2
+    calm: int = default("query.level")
+    level: int = default("query.level")
     phase: PriorityPhase = PriorityPhase.STEADY
     asked_s: float = 0.0
     since_s: float = 0.0
-    goal: int = 2
+    goal: int = default("query.level")
     on: bool = False
     on_s: float = 0.0
-    old_calm: int = 2
+    old_calm: int = default("query.level")
     old_on: bool = False
-    high: int = 1
+    high: int = default("priority.level")
     starved_s: float | None = None
     rest_until_s: float = 0.0
 
@@ -141,7 +142,13 @@ def set_level(state: PriorityState, topology: str, level: int, at_s: float) -> T
 
 
 def trigger(
-    state: PriorityState, topology: str, on: bool, at_s: float, limits: PriorityLimits, level: int = 1, by: str = USER
+    state: PriorityState,
+    topology: str,
+    on: bool,
+    at_s: float,
+    limits: PriorityLimits,
+    level: int = default("priority.level"),
+    by: str = USER,
 ) -> Transition:
     """The trigger of a topology turns on (its level is then ``level``) or off (its old level is restored)."""
     require_whole("the level", level, 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from barograph.config import default
 from barograph.logs import OnceOnly
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -90,14 +91,16 @@ class PriorityManager:
         with self._lock:
             self._begin(machine.set_level(self._state, topology, level, self._clock()))
 
-    def trigger(self, topology: str, on: bool, level: int = 1, by: str = machine.USER) -> None:
-        """Under a policy of static levels turning on only leaves a message. Turning off always works."""
+    def trigger(self, topology: str, on: bool, level: int | None = None, by: str = machine.USER) -> None:
+        """level: None for the default of the option priority.level. Under a policy of static levels turning on only
+        leaves a message. Turning off always works."""
         with self._lock:
             if on and not self._hooks.heeds_triggers():
                 self._state.of(topology)  # an unknown topology is refused all the same
                 self._take(Transition(self._state, told=(f"{topology}: trigger on by {by} changes nothing: {STATIC}",)))
                 return
-            self._begin(machine.trigger(self._state, topology, on, self._clock(), self._limits, level, by))
+            high = default("priority.level") if level is None else level
+            self._begin(machine.trigger(self._state, topology, on, self._clock(), self._limits, high, by))
 
     def turn(self, starved: Iterable[str] = ()) -> None:
         """Check how far each topology is and take the next step. Called often; it writes only what has changed."""
@@ -125,7 +128,7 @@ class PriorityManager:
         elif what == "trigger":
             require(isinstance(body.get("on"), bool), "priority: on must be true or false")
             require(not body["on"] or self._hooks.heeds_triggers(), f"a trigger would change nothing: {STATIC}")
-            self.trigger(_text(body, "topology"), body["on"], _whole(body, "level") if "level" in body else 1)
+            self.trigger(_text(body, "topology"), body["on"], _whole(body, "level") if "level" in body else None)
         elif what != "list":
             raise BadInput(f"priority: there is no {what!r}; there are list, set and trigger")
         return self.table()
@@ -160,6 +163,8 @@ class PriorityManager:
             before, self._state = self._state, step.state
             self._note(before)
         self.told = [*self.told, *step.told][-_REMEMBERED:]
+        for sentence in step.told:
+            log.info("%s", sentence)
         for instruction in step.instructions:
             if instruction.kind is InstructionKind.PAUSE:
                 self._hooks.pause(instruction.topology)

@@ -89,7 +89,7 @@ class PriorityService:
         finally:
             self._wake.set()
 
-    def trigger(self, topology: str, on: bool, level: int = 1) -> None:
+    def trigger(self, topology: str, on: bool, level: int | None = None) -> None:
         """A call from the user's own code."""
         self._engine.refresh()
         self._know()

@@ -7,6 +7,7 @@ the user's own code, which needs no rule.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from barograph.config import default
 from barograph.model.checks import require, require_number, require_positive
 
 
@@ -15,9 +16,9 @@ class RateTrigger:
     """Arrivals above a rate for some seconds. Off below off_part of it for off_s."""
 
     rows_s: float
-    seconds: float = 3.0
-    off_part: float = 0.8
-    off_s: float = 10.0
+    seconds: float = default("priority.rate-for")
+    off_part: float = default("priority.rate-off-part")
+    off_s: float = default("priority.rate-off-for")
 
     def __post_init__(self) -> None:
         require_positive("trigger: rows_s", self.rows_s)
@@ -45,8 +46,8 @@ class RawEventTrigger:
     """A raw event: at least ``share`` of a batch's rows are above a value. Off once fewer than off_share are."""
 
     above: float
-    share: float = 0.8
-    off_share: float = 0.5
+    share: float = default("priority.above-part")
+    off_share: float = default("priority.above-off-part")
 
     def __post_init__(self) -> None:
         for name in ("share", "off_share"):

@@ -89,8 +89,15 @@ class Workload:
             known = ", ".join(self.default_parallelism)
             require(
                 operator in self.default_parallelism,
-                f"{what}: {self.name} has no operator {operator!r}; it has {known}",
+                f"{what}: {self.name} has no operator {operator!r}: write one of {known}",
             )
+
+    def require_busy(self, what: str, operators: Mapping[str, object]) -> None:
+        """Refuse operators that cannot have busy work. what: the setting that names them."""
+        for operator in operators:
+            able = " and ".join(self.busy)
+            text = f"{what}: only {able} of {self.name} can have busy work, not {operator!r}"
+            require(operator in self.busy, text)
 
 
 def rows_due(inputs: Sequence[Replay]) -> int:

@@ -1,5 +1,7 @@
 """``barograph submit`` as a user calls it: what it says, and what it refuses before anything is started."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from barograph.cli.main import main
 from barograph.cli.submission import call as calling
 from barograph.cli.submission import submit
 from barograph.cli.submission.call import SubmitCall
+from barograph.config.sources import FILE_VARIABLE
 from barograph.submit.launcher import SubmitOptions
 
 
@@ -40,6 +43,41 @@ def test_it_advises_unless_told_to_act(
     (found, options), said = launched.pop(), capsys.readouterr().err
     assert (options.mode, options.policy, found.master) == ("act", "liu", "")
     assert said.startswith("-- act: queries are kept; liu acts")
+
+
+def test_the_file_that_was_named_is_handed_on(
+    launched: list[tuple[SubmitCall, SubmitOptions]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The program's driver reads options by itself."""
+    assert launched == []
+    seen: list[str | None] = []
+
+    def run_there(*_: object) -> int:
+        seen.append(os.environ.get(FILE_VARIABLE))
+        return 0
+
+    monkeypatch.setattr(calling, "run_there", run_there)
+    Path("other.toml").write_text('policy = "liu"\n')
+    assert main(["submit", "--master", "local[2]", "--config", "other.toml", "app.py"]) == 0
+    assert main(["submit", "--master", "local[2]", "app.py"]) == 0
+    assert seen == [str(tmp_path / "other.toml"), None]
+
+
+def test_one_line_names_the_file_of_the_jvm(
+    launched: list[tuple[SubmitCall, SubmitOptions]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["submit", "--master", "local[2]", "app.py"])
+    assert capsys.readouterr().err.count("Spark's own output is in ") == 1
+    main(["submit", "--verbose", "--master", "local[2]", "app.py"])
+    assert "Spark's own output is in " not in capsys.readouterr().err
+    assert len(launched) == 2
+
+
+def test_only_the_standard_error_of_the_jvm_goes_to_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = "import sys; print('of the program'); print('of the JVM', file=sys.stderr); sys.exit(4)"
+    assert calling._run([sys.executable, "-c", program], dict(os.environ), tmp_path / "spark.log") == 4
+    assert capfd.readouterr() == ("of the program\n", "")
+    assert (tmp_path / "spark.log").read_text() == "of the JVM\n"
 
 
 def test_the_policy_of_the_file_holds(launched: list[tuple[SubmitCall, SubmitOptions]]) -> None:

@@ -5,11 +5,11 @@ from typing import Any, cast
 
 import pytest
 
+from barograph.config.written.actions import parse_action
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.experiments.report import ActionReport
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.running import carry_out
-from barograph.experiments.running.actions import parse_action
 from barograph.experiments.running.carry_out import ActionThreads
 from barograph.experiments.running.faults import Killable
 from barograph.experiments.running.journal import Journal

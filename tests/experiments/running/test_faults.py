@@ -4,8 +4,8 @@ from typing import cast
 
 import pytest
 
+from barograph.config.written.actions import parse_action
 from barograph.engines.spark.engine import SparkEngine
-from barograph.experiments.running.actions import parse_action
 from barograph.experiments.running.faults import Killable, inject
 from barograph.kafka import Broker
 from barograph.model import BadInput

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from barograph.experiments.steering.fixed_shares import fixed_shares, parse_shares
+from barograph.config.written.operators import parse_shares
+from barograph.experiments.steering.fixed_shares import fixed_shares
 from barograph.model import BadInput
 
 PARALLELISM = {"source": 2, "split": 2, "count": 3}

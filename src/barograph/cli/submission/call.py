@@ -21,6 +21,7 @@ from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.engines.spark.conf import plugin_settings, workloads_settings
+from barograph.engines.spark.log_folder import SPARK, new_log_folder
 from barograph.model import BadInput
 from barograph.model.checks import require
 from barograph.submit import launcher
@@ -96,16 +97,34 @@ class SubmitCall:
         }  # fmt: skip
 
 
-def run_there(launch: SubmitCall, submit: SubmitOptions) -> int:
-    """On the master that was named. This process becomes spark-submit."""
+def spark_output(launch: SubmitCall, say: Callable[[str], None]) -> Path | None:
+    """A file for what Spark's JVM writes to its standard error. The program's own output is not in it: spark-submit
+    passes what the program writes, to either stream, to its standard output. None: it was asked for on the terminal."""
+    if any(name == "--verbose" for name, _ in launch.options):
+        return None
+    file = new_log_folder("submit") / SPARK
+    say(f"Spark's own output is in {file}")
+    return file
+
+
+def run_there(launch: SubmitCall, submit: SubmitOptions, file: Path | None) -> int:
+    """On the master that was named. This process becomes spark-submit. file: for the output of Spark's JVM."""
     command = launch.command(submit)
+    if file is not None:
+        with file.open("ab") as opened:
+            os.dup2(opened.fileno(), 2)
     os.execve(command[0], command, launch.environment(python_environment()))
 
 
 def run_on_own_cluster(
-    launch: SubmitCall, submit: SubmitOptions, settings: ClusterSettings, say: Callable[[str], None]
+    launch: SubmitCall,
+    submit: SubmitOptions,
+    settings: ClusterSettings,
+    say: Callable[[str], None],
+    file: Path | None,
 ) -> int:
-    """On a cluster that is started for it and ends with it. Returns the exit code of the program."""
+    """On a cluster that is started for it and ends with it. Returns the exit code of the program. file: for the output
+    of Spark's JVM."""
     with ExitStack() as ending:
         say(f"starting {settings.nodes} nodes with {settings.executors * settings.seats} seats each")
         try:
@@ -117,11 +136,13 @@ def run_on_own_cluster(
         there = replace(launch, master=cluster.master)
         # The mark: whatever happens to this process, the program ends with the cluster.
         environment = {**there.environment(python_environment()), RUN_MARK: cluster.run.run_id}
-        return _run(there.command(replace(submit, started=cluster.master)), environment)
+        return _run(there.command(replace(submit, started=cluster.master)), environment, file)
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    program = subprocess.Popen(command, env=environment)
+def _run(command: Sequence[str], environment: Mapping[str, str], file: Path | None) -> int:
+    with ExitStack() as opened:
+        to = None if file is None else opened.enter_context(file.open("ab"))
+        program = subprocess.Popen(command, env=environment, stderr=to)
 
     def pass_on(number: int, _: FrameType | None) -> None:
         program.send_signal(number)

@@ -25,19 +25,20 @@ import sys
 from typing import Any
 
 from barograph.cli.support.spark_words import SWITCHES, VALUED
-from barograph.config.flags import add_flags, config_of
-from barograph.config.option import SPARK_PREFIX, UP
+from barograph.config.flags import add_flags, add_option_flags, config_of
+from barograph.config.option import SPARK_PREFIX, SUBMIT, UP
 from barograph.model.checks import require
-from barograph.policy.registry import DEFAULT, named
+from barograph.policy.configured import require_policy
+from barograph.policy.registry import DEFAULT
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barograph submit [options] [options of spark-submit] SCRIPT.py|APP.jar [ARGUMENT ...]"
     parser.add_argument("--act", action="store_true", help="the policy changes what runs where; without it, it advises")
-    parser.add_argument("--policy", metavar="NAME", help="see barograph policies (default: the option policy)")
+    add_option_flags(parser, SUBMIT)
     parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")
     cluster = parser.add_argument_group("the cluster that is started without --master")
-    add_flags(cluster, UP)  # type: ignore[arg-type]  # a group has what is used of a parser
+    add_flags(cluster, UP)
     spark = parser.add_argument_group("options of spark-submit")
     for name, help_line in VALUED.items():
         spark.add_argument(name, dest="spark", action=_Passed, default=[], metavar="VALUE", help=help_line)
@@ -60,25 +61,25 @@ def run(args: argparse.Namespace) -> int:
     words = args.words[1:] if args.words[:1] == ["--"] else args.words
     require(bool(words), "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]")
 
-    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there, settings_of
+    from barograph.cli.submission.call import SubmitCall, run_on_own_cluster, run_there, settings_of, spark_output
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.submit.launcher import SubmitOptions
 
     # Options among Spark's settings are checked here, before a cluster is started.
     args.conf = [f"{key}={value}" for key, value in settings_of(args.spark).items() if key.startswith(SPARK_PREFIX)]
-    config = config_of(args, UP)
-    policy = args.policy or config["policy"] or DEFAULT
-    named(policy)
+    config = config_of(args, UP, SUBMIT)
+    require_policy(config)
+    policy = config["policy"] or DEFAULT
     mode = "act" if args.act else "advise"
     file = "" if args.config is None else str(args.config.absolute())
     launch = SubmitCall.of(args.spark, words, args.workloads)
     options = SubmitOptions(mode, args.policy or "", policy, config=file)
     if launch.master:
         _say_mode(mode, policy)
-        return run_there(launch, options)
+        return run_there(launch, options, spark_output(launch, _say))
     settings = ClusterSettings(**config.fields("cluster"))
     _say_mode(mode, policy)
-    return run_on_own_cluster(launch, options, settings, _say)
+    return run_on_own_cluster(launch, options, settings, _say, spark_output(launch, _say))
 
 
 def _say_mode(mode: str, policy: str) -> None:

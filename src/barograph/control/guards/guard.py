@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from barograph.config import default
+from barograph.config.written.frozen_periods import frozen_period, parse_periods
 from barograph.control.guards.acts import HOUR_S, Act, changed, moves_of
-from barograph.control.guards.frozen_periods import frozen_period, parse_periods
 from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
 from barograph.control.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
 from barograph.engines.epoch_length import load_rows_s

@@ -11,10 +11,11 @@ from dataclasses import replace
 from itertools import groupby
 from types import TracebackType
 
+from barograph.config.written.actions import Action, Fault
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.experiments.report import ActionReport
 from barograph.experiments.run_settings import RunSettings
-from barograph.experiments.running.actions import Action, Fault, plan_of
+from barograph.experiments.running.actions import plan_of
 from barograph.experiments.running.faults import Killable, inject
 from barograph.experiments.running.journal import Journal
 from barograph.model import BadInput, MigrationMode, Outcome

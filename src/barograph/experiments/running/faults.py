@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from barograph.config.written.actions import Action, Fault
 from barograph.engines.spark.cluster import runs
 from barograph.engines.spark.cluster.node_keeper import order_down, order_up
 from barograph.engines.spark.cluster.node_status import kill_executor, status_of
 from barograph.engines.spark.cluster.processes import kill_marked
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.engine import SparkEngine
-from barograph.experiments.running.actions import Action, Fault
 from barograph.kafka import Broker
 from barograph.model import BadInput
 

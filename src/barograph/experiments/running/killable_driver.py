@@ -18,11 +18,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from barograph.config.written.actions import Action, Fault
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.experiments.report import ActionReport, RunReport
 from barograph.experiments.run import run
 from barograph.experiments.run_settings import RunSettings, check
-from barograph.experiments.running.actions import Action, Fault
 from barograph.experiments.running.in_progress import StartAgain
 from barograph.experiments.running.journal import Journal, read
 from barograph.experiments.running.live_table import LiveLine, LiveTable

@@ -19,15 +19,22 @@ _LIKE = (PEAK, MEAN, EQUAL)
 
 
 def fixed_shares(
-    policy: str, given: Mapping[str, float], like: Path | None, parallelism: Mapping[str, int]
+    policy: str,
+    given: Mapping[str, float],
+    like: Path | None,
+    parallelism: Mapping[str, int],
+    places: tuple[str, str] = ("--share", "--like"),
 ) -> dict[str, float]:
-    """Per cent of a core for one instance of each operator; empty for policies without fixed shares."""
-    require(not given or policy == GIVEN, f"--share can only be used with policy {GIVEN}, not with {policy}")
+    """Per cent of a core for one instance of each operator; empty for policies without fixed shares. places: where the
+    shares and the other run were named."""
+    share, named = places
+    require(not given or policy == GIVEN, f"{share} can only be used with policy {GIVEN}, not with {policy}: remove it")
     for operator in given:
         known = ", ".join(parallelism)
-        require(operator in parallelism, f"--share: there is no operator {operator!r}; there are {known}")
+        require(operator in parallelism, f"{share}: there is no operator {operator!r}: write one of {known}")
     if policy not in _LIKE:
-        require(like is None, f"--like can only be used with policies {', '.join(_LIKE)}, not with {policy}")
+        can = f"{named} can only be used with policies {', '.join(_LIKE)}, not with {policy}: remove it"
+        require(like is None, can)
         return dict(given)
     require(like is not None, f"policy {policy} takes its shares from another run: give its JSON with --like FILE")
     assert like is not None
@@ -61,22 +68,6 @@ def equal_shares(
     in_all_pct = sum(mean_pct[o] * parallelism[o] for o in mean_pct)
     times = 100.0 * core_s / seconds / in_all_pct
     return {o: share * times for o, share in mean_pct.items()}
-
-
-def parse_shares(text: str) -> dict[str, float]:
-    """``split=40,count=60`` as a mapping."""
-    found: dict[str, float] = {}
-    for piece in filter(None, text.split(",")):
-        operator, equals, share = piece.partition("=")
-        try:
-            pct = float(share)
-        except ValueError:
-            pct = 0.0
-        if not equals or not operator or not 0 < pct <= 100:
-            raise BadInput(f"--share {text!r}: {piece!r} is not OPERATOR=PER_CENT, above 0 and at most 100")
-        require(operator not in found, f"--share {text!r} names {operator} twice")
-        found[operator] = pct
-    return found
 
 
 def _read(path: Path) -> dict[str, Any]:

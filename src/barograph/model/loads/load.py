@@ -31,7 +31,8 @@ _NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 _DURATION = re.compile(rf"({_NUMBER})(ms|s|m|h)")
 _UNIT_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NOISE = "noise"
-_SHAPES = "constant, steps, ramp, onoff, random, batches or trace"
+SHAPES = ("constant", "steps", "ramp", "onoff", "random", "batches", "trace")
+_SHAPES = f"{', '.join(SHAPES[:-1])} or {SHAPES[-1]}"
 
 T = TypeVar("T")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from barograph.engines.spark.query.operator_options import EXCLUDED, InstanceRange, parse_ranges, ranges_as_text
+from barograph.config.written.operators import InstanceRange, parse_ranges, ranges_as_text
+from barograph.engines.spark.query.operator_options import EXCLUDED
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput, Operator, Topology
 
@@ -61,6 +62,7 @@ def test_names_that_no_operator_has_are_known() -> None:
         ({"cpu": "split=fast"}, "query.cpu 'split=fast': 'split=fast' is not OPERATOR=NUMBER, for example split=40"),
         ({"memory": "split=0"}, "query.memory 'split=0': 'split=0' is not OPERATOR=NUMBER"),
         ({"excluded": "split=1"}, "must be names of operators"),
+        ({"excluded": "split,,count"}, "nothing between two commas"),
         ({"quota_executors": 0}, "quota_executors must be a whole number of at least 1"),
     ],
 )

@@ -1,6 +1,8 @@
 """Scenario files: strict TOML in, a Scenario out. Every error names the file and the field."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING as NO_DEFAULT
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,9 @@ from barograph.model.loads.shapes import InBatches
 SOURCE_FIXED = "a source has one instance for each of its partitions"
 
 
+_DEFAULTS = {f.name: f.default for f in fields(Scenario) if f.default is not NO_DEFAULT}
+
+
 def read_scenario(path: Path, variant: str = "") -> Scenario:
     try:
         text = path.read_text(encoding="utf-8")
@@ -64,24 +69,18 @@ def parse_scenario(text: str, where: str, variant: str = "") -> Scenario:
     found = {
         "name": top.take("name", str) + (f"/{variant}" if variant else ""),
         "title": top.take("title", str),
-        "paper": top.take("paper", str, ""),
-        "grain": top.take("grain", str, "rows"),
-        "enforce": top.take("enforce", bool, True),
+        "paper": top.take("paper", str, _DEFAULTS["paper"]),
+        "grain": top.take("grain", str, _DEFAULTS["grain"]),
+        "enforce": top.take("enforce", bool, _DEFAULTS["enforce"]),
         "send_thread_s": top.number("send_thread_us", 0.0) / 1e6,
-        "moves_fail_rows": top.take("moves_fail_rows", bool, False),
+        "moves_fail_rows": top.take("moves_fail_rows", bool, _DEFAULTS["moves_fail_rows"]),
         "calibration": _constants(where, top.take("calibration", dict, {})),
         "options": top.take("options", dict, {}),
     }
     require(found["grain"] in ("rows", "flows"), f"{where}: grain must be rows or flows, not {found['grain']!r}")
     require_number(f"{where}: send_thread_us", found["send_thread_s"])
-    for name, default in (
-        ("duration_s", MISSING),
-        ("cycle_s", 10.0),
-        ("epoch_s", 60.0),
-        ("timeout_s", 30.0),
-        ("step_s", 0.25),
-    ):
-        found[name] = float(top.number(name, default))
+    for name in ("duration_s", "cycle_s", "epoch_s", "timeout_s", "step_s"):
+        found[name] = float(top.number(name, _DEFAULTS.get(name, MISSING)))
         require_positive(f"{where}: {name}", found[name])
     nodes = tuple(n for t in top.tables("nodes", 1) for n in _nodes(t))
     require_unique(f"{where}: nodes", (n.name for n in nodes))

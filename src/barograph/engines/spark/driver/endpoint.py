@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.driver.framing import Closed, address_of, receive, send
 from barograph.logs import OnceOnly
 from barograph.model import BadInput
@@ -68,7 +69,7 @@ class Endpoint:
                     connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        wait_s = _FIRST_WAIT_S
+        failures = 0
         while not self._closed.is_set():
             try:
                 self._take(self._server.accept()[0])
@@ -78,10 +79,10 @@ class Endpoint:
                 self._warnings.warn(
                     "accept", f"the endpoint {self.path} cannot take a client now: {error}; it goes on trying"
                 )
-                self._closed.wait(wait_s)
-                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+                self._closed.wait(doubled_s(_FIRST_WAIT_S, failures, _LONGEST_WAIT_S))
+                failures += 1
             else:
-                wait_s = _FIRST_WAIT_S
+                failures = 0
                 self._warnings.over("accept")
 
     def _take(self, connection: socket.socket) -> None:

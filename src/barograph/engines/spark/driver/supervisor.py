@@ -59,11 +59,12 @@ class Supervisor:
         if nodes is None:
             hosts = {} if run is None else run.settings.addresses()
             nodes = {} if run is None else {hosts[n.name]: n for n in run.settings.model_nodes()}
-        self.engine = SparkEngine(spark, nodes) if engine is None else engine
         self.spark = spark
+        conf = dict(spark.sparkContext.getConf().getAll())
+        config = resolve(spark=conf)
+        self.engine = SparkEngine(spark, nodes, timeout_s=config["timeout"]) if engine is None else engine
         self.app, self.master, self.run_name = spark.sparkContext.appName, master, "" if run is None else run.name
         self.engine.application = str(spark.sparkContext.applicationId)
-        conf = dict(spark.sparkContext.getConf().getAll())
         self.engine.executors = executors_of(
             self.engine, conf, run, self.engine.application, lambda: len(self.engine.workers())
         )
@@ -80,7 +81,6 @@ class Supervisor:
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
         self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen)
-        config = resolve(spark=conf)
         if engine is None:  # the session's settings are known to the plug-in, a file's are not
             self.engine.enforce(config["enforce"])
         judges: list[JudgesExecutors] = [Partitions(self.engine)]

@@ -1,56 +1,17 @@
-"""What the author of a query declares for its operators, as it is written: instances, exclusions, CPU and memory. Pure.
+"""What the author of a query declares for its operators: instances, exclusions, CPU and memory. Pure.
 
-    split=1..8,count=2..      least and most instances; one number is both
-    count,words/split         operators that are left as they are
-    split=40,count=25         per cent of a core, or MB, that one instance needs
-
-A name is an operator's, in every query that has one of that name, or QUERY/OPERATOR.
+How these are written is in ``barograph.config.written.operators``.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from barograph.model import BadInput, Operator, Topology
-from barograph.model.checks import require
+from barograph.config.written.operators import InstanceRange
+from barograph.model import Operator, Topology
 
 T = TypeVar("T")
 EXCLUDED = "it is excluded from scaling (query.excluded)"
-_RANGE = re.compile(r"(?P<least>\d{1,9})?(?P<to>\.\.)?(?P<most>\d{1,9})?")
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceRange:
-    """Least and most instances of an operator; most: None for no bound of its own."""
-
-    least: int
-    most: int | None
-
-
-def parse_ranges(text: str) -> dict[str, InstanceRange]:
-    return _pairs("query.instances", text, _range, "OPERATOR=LEAST..MOST, for example split=1..8")
-
-
-def parse_numbers(option: str, text: str) -> dict[str, float]:
-    return _pairs(option, text, _number, "OPERATOR=NUMBER, for example split=40")
-
-
-def parse_names(text: str) -> tuple[str, ...]:
-    found = tuple(filter(None, (piece.strip() for piece in text.split(","))))
-    require(all("=" not in name for name in found), f"query.excluded {text!r} must be names of operators: write split")
-    return found
-
-
-def ranges_as_text(limits: Mapping[str, object]) -> str:
-    """``{"split": (1, 8)}`` as it is written; None for no bound."""
-    pieces = []
-    for name, bounds in limits.items():
-        fits = isinstance(bounds, tuple | list) and len(bounds) == 2 and isinstance(name, str)
-        require(fits, f"limits[{name!r}] must be (least, most), for example (1, 8), not {bounds!r}")
-        least, most = ("" if b is None else b for b in bounds)  # type: ignore[attr-defined]  # it is a pair
-        pieces.append(f"{name}={least}..{most}")
-    return ",".join(pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +49,3 @@ class OperatorOptions:
 
 def _found(options: Mapping[str, T], topology: str, operator: str) -> T | None:
     return options.get(f"{topology}/{operator}", options.get(operator))
-
-
-def _pairs(option: str, text: str, read: Callable[[str], T | None], form: str) -> dict[str, T]:
-    found: dict[str, T] = {}
-    for piece in _pieces(text):
-        name, equals, value = (part.strip() for part in piece.partition("="))
-        read_value = read(value) if name and equals else None
-        if read_value is None:
-            raise BadInput(f"{option} {text!r}: {piece!r} is not {form}")
-        require(name not in found, f"{option} {text!r} names {name} twice: name it once")
-        found[name] = read_value
-    return found
-
-
-def _pieces(text: str) -> Iterable[str]:
-    return filter(None, (piece.strip() for piece in text.split(",")))
-
-
-def _range(text: str) -> InstanceRange | None:
-    match = _RANGE.fullmatch(text)
-    if match is None or not (match["least"] or match["most"]) or (match["most"] and not match["to"]):
-        return None
-    least = int(match["least"] or 1)
-    most = least if match["to"] is None else int(match["most"]) if match["most"] else None
-    return InstanceRange(least, most) if least >= 1 and (most is None or most >= least) else None
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text) and float(text) > 0 else None

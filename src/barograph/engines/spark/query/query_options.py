@@ -1,17 +1,22 @@
 """What the author of a query asks for besides its plan: priority, nodes, operators, quotas. Spark has no such thing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from barograph.config import default
-from barograph.engines.spark.query.operator_options import OperatorOptions, parse_names, parse_numbers, parse_ranges
-from barograph.model import Topology
+from barograph.config.written.operators import parse_names, parse_numbers, parse_ranges
+from barograph.engines.spark.query.operator_options import OperatorOptions
+from barograph.model import BadInput, Topology
 from barograph.model.checks import require, require_positive, require_whole
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
     """level: priority, 1 is highest. instances, excluded, cpu, memory: of operators, as they are written
-    (``operator_options``). quota_cpu_pct, quota_executors: the most that the query may have. The others, as
+    (``config.written.operators``). quota_cpu_pct, quota_executors: the most that the query may have. The others, as
     target_p99_ms, as in ``Topology``; None leaves them to the policy."""
 
     level: int = default("query.level")
@@ -46,10 +51,10 @@ class QueryOptions:
 
     def operators(self) -> OperatorOptions:
         return OperatorOptions(
-            parse_ranges(self.instances or ""),
-            parse_names(self.excluded or ""),
-            parse_numbers("query.cpu", self.cpu or ""),
-            parse_numbers("query.memory", self.memory or ""),
+            _parsed("query.instances", self.instances, parse_ranges),
+            _parsed("query.excluded", self.excluded, parse_names),
+            _parsed("query.cpu", self.cpu, parse_numbers),
+            _parsed("query.memory", self.memory, parse_numbers),
         )
 
     def declared(self) -> list[str]:
@@ -73,3 +78,10 @@ class QueryOptions:
             quota_workers=self.quota_executors,
             target_p99_ms=self.target_p99_ms,
         )
+
+
+def _parsed(option: str, text: str | None, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(text or "")
+    except BadInput as error:
+        raise BadInput(f"{option} {text!r}: {error}") from None

@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 from collections import deque
-from contextlib import suppress
 from functools import partial
 
 from pyspark.errors import PySparkException
@@ -32,6 +31,7 @@ from barograph.engines.spark.query.start.first_size import FirstSize, SizeChoice
 from barograph.engines.spark.query.start.prepared_start import PreparedStart, starting_a_run
 from barograph.engines.spark.query.start.room import await_room
 from barograph.engines.spark.query.start.writer_ahead import Build, WriterAhead
+from barograph.engines.spark.tolerated import tolerated
 from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class QueryRuns:
         self.progress: deque[str] = deque(maxlen=PROGRESS_KEPT)
         self.doing, self.stopping = "running", threading.Event()
         self._deaths = PostMortem(engine, limits)
-        self._patience = Patience(engine.lives, self.stopping.wait, limits.keep_trying_s, limits.longest_wait_s)
+        self._patience = Patience(engine.lives, self.stopping.wait, limits)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
         self._first_size = FirstSize(engine, self.stopping.wait, size)
@@ -106,7 +106,7 @@ class QueryRuns:
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
             self._engine.set_restartable(self.topology, None)
             self._writers.close()
-            with suppress(Exception):  # the application may have ended, and its leases with it
+            with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
                 self._engine.keep_lease(self._checkpoint, False)
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
@@ -121,7 +121,7 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
         else:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
-            with suppress(Exception):
+            with tolerated(log, f"{self.topology} could not be stopped", Exception):
                 self.query.stop()
         log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error)
         self._give_up(error, why)
@@ -148,7 +148,7 @@ class QueryRuns:
                 raise
             log.warning("%s could not be started again: %s; it may be tried again", self.topology, error)
             return error
-        with suppress(Exception):  # reports of earlier epochs are no reason to end
+        with tolerated(log, f"{self.topology}: reports of its last run are lost", Exception):
             self.progress.extend(progress_texts(stopped))
         return None
 
@@ -292,7 +292,7 @@ class QueryRuns:
 
     def _error_of(self, dead: StreamingQuery, text: str) -> Exception:
         """Spark's exception of a run that died."""
-        with suppress(Exception):
+        with tolerated(log, f"{self.topology}: Spark's exception is lost", Exception):
             return dead.exception() or RuntimeError(text)
         return RuntimeError(text)
 

@@ -6,26 +6,25 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from barograph.engines.spark.backoff import doubled_s
+from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 
 log = logging.getLogger(__name__)
 
-FIRST_WAIT_S = 0.25
 _T = TypeVar("_T")
 
 
 class Patience:
     """lives: whether the application lives. stopping: waits so many seconds and returns whether the query is being
-    stopped. most_s: how long one question is repeated."""
+    stopped. limits: how long one question is repeated, and the waits between."""
 
     def __init__(
         self,
         lives: Callable[[], bool],
         stopping: Callable[[float], bool],
-        most_s: float,
-        longest_wait_s: float,
+        limits: RestartLimits,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._lives, self._stopping, self._most_s, self._longest_wait_s = lives, stopping, most_s, longest_wait_s
+        self._lives, self._stopping, self._limits = lives, stopping, limits
         self._now = now
 
     def ask(self, question: Callable[[], _T]) -> _T:
@@ -35,10 +34,10 @@ class Patience:
             try:
                 return question()
             except Exception as error:
-                if not self._lives() or self._now() - began_s >= self._most_s:
+                if not self._lives() or self._now() - began_s >= self._limits.keep_trying_s:
                     raise
                 if failures == 0:
                     log.warning("the engine failed: %s: %s; it is asked again", type(error).__name__, error)
-                if self._stopping(doubled_s(FIRST_WAIT_S, failures, self._longest_wait_s)):
+                if self._stopping(doubled_s(self._limits.first_wait_s, failures, self._limits.longest_wait_s)):
                     raise
                 failures += 1

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from barograph.control.guards.frozen_periods import frozen_period, parse_periods
+from barograph.config.written.frozen_periods import frozen_period, parse_periods
 from barograph.model import BadInput
 
 
