@@ -31,7 +31,8 @@ class FencedCheckpointFiles private (path: Path, conf: Configuration, kind: File
   override def createCheckpointDirectory(): Path = {
     kind.refusal(path).foreach(why => throw new IllegalArgumentException(why))
     val root = super.createCheckpointDirectory()
-    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs))
+    val patienceMs = conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs)
+    Leases.ensure(root, FencedCheckpointFiles.owner, files, patienceMs)
     root
   }
 
@@ -101,6 +102,7 @@ private final case class FileSystemKind(scheme: String, isKnown: Boolean) {
 }
 
 private object FileSystemKind {
+  private val Atomic = Set("file", "hdfs", "viewfs")
 
   def of(path: Path, conf: Configuration): FileSystemKind = {
     val scheme = Option(path.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)
