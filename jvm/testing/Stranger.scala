@@ -30,6 +30,7 @@ object Stranger {
   private def tried(words: Array[String]): String = words match {
     case Array("look", host, port, endpoint, secret @ _*) => reached(host, port, endpoint, secret.headOption)(_ => "")
     case Array("submit", host, port, secret @ _*) => reached(host, port, "Master", secret.headOption)(Submission.tried)
+    case _ => throw new IllegalArgumentException(words.mkString(" "))
   }
 
   private def reached(host: String, port: String, endpoint: String, secret: Option[String])(
