@@ -14,7 +14,7 @@ import org.apache.spark.rpc.{RpcAddress, RpcEndpointRef, RpcEnv}
  * asks a master to run a program. It prints its user, and then for each line why it was refused; nothing if it was not.
  */
 object Stranger {
-  private val AtOnce = 8
+  private val AtOnce = 32 // a port that speaks another protocol takes the whole time
 
   def main(args: Array[String]): Unit = {
     println(System.getProperty("user.name"))
