@@ -14,7 +14,7 @@ import org.apache.spark.rpc.{RpcAddress, RpcEndpointRef, RpcEnv}
  * asks a master to run a program. It prints its user, and then for each line why it was refused; nothing if it was not.
  */
 object Stranger {
-  private val AtOnce = 8
+  private val AtOnce = 32 // a port that speaks another protocol takes the whole time
 
   def main(args: Array[String]): Unit = {
     println(System.getProperty("user.name"))
@@ -30,6 +30,7 @@ object Stranger {
   private def tried(words: Array[String]): String = words match {
     case Array("look", host, port, endpoint, secret @ _*) => reached(host, port, endpoint, secret.headOption)(_ => "")
     case Array("submit", host, port, secret @ _*) => reached(host, port, "Master", secret.headOption)(Submission.tried)
+    case _ => throw new IllegalArgumentException(words.mkString(" "))
   }
 
   private def reached(host: String, port: String, endpoint: String, secret: Option[String])(

@@ -118,7 +118,7 @@ def test_the_doctor_tells_every_port_of_the_driver(shared_stage: LocalCluster, r
     assert (accumulators.ok, "this machine" in accumulators.found) == (True, True)
     gateway = shared_stage.spark.sparkContext._gateway
     assert gateway is not None
-    ensure_callback_server_started(gateway)  # as foreachBatch does, and listeners in Python
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # as foreachBatch and Python listeners do
     try:
         (calls,) = [f for text, f in told().items() if "PySpark's, for calls from Java" in text]
         assert (calls.ok, "WITHOUT a token" in calls.found) == (False, True)

@@ -29,7 +29,6 @@ from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.upkeep import ExecutorWatch, JudgesExecutors, RegularUpkeep
-from barograph.engines.spark.driver.uses import uses
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.executors.chosen import executors_of
 from barograph.engines.spark.executors.decommissions import Decommissions
@@ -41,6 +40,7 @@ from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.security.driver_uses import USES
+from barograph.engines.spark.security.uses import uses
 from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
 from barograph.model.codec import from_json, to_json
 
