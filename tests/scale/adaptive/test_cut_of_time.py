@@ -57,7 +57,7 @@ def decided(lengths_s: Sequence[float], rate: float, cost_ms: float, waiting_s: 
     return history
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     lengths_s=usual_s,
     longer=long_s,
