@@ -95,7 +95,7 @@ def test_a_run_goes_on_while_hosts_are_cut_off_lost_and_added(cluster: SparkOnHo
     one, two, three = (cluster.hosts.by_name[name].address for name in cluster.workers)
     run = RunOnHosts(
         cluster, "--load", "constant 200", "--seconds", "240", "--policy", "even", "--migration", "cut",
-        "--release-after", "never",
+        "--release-after", "never", "--enforce", "off",
     )  # fmt: skip
     run.settle(lambda: set(run.by_host()) == {one, two, three} and "-" not in run.by_host().values(), 300.0)
     cluster.hosts.cut("host-1", "host-2")
