@@ -122,7 +122,7 @@ def test_freeze_and_thaw(driver: ServedCluster, capsys: pytest.CaptureFixture[st
     ("words", "said"),
     [
         (["steer", "other"], "no driver is named 'other': name one of sim"),
-        (["steer", "--policy", "adaptiv"], "adaptiv"),
+        (["steer", "--policy", "adaptiv"], "--policy must be the name of a policy, not 'adaptiv'"),
         (["steer", "--option", "lent=1"], "policy adaptive has no option 'lent'"),
         (["steer", "--cycle", "2"], "--cycle must be a time above 0s, not '2': write --cycle 2s"),
         (["decisions", "sim"], "no controller is or was attached to sim: 'barograph steer"),

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     flags = {name: getattr(args, name, None) for name, option in OPTIONS.items() if STEER in option.commands}
     config = resolve(args.config, parse_conf(args.conf), flags, command=STEER)
     mode = args.mode or (config["mode"] if config.is_set("mode") else "advise")
-    given = {"mode": mode, "policy": config["policy"] or DEFAULT}
+    given = {"mode": mode, "policy": None if config["policy"] else DEFAULT}
     config = resolve(args.config, parse_conf(args.conf), flags, given, command=STEER)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the controller ends first
     engine, status = find_driver(args.driver)
