@@ -84,6 +84,7 @@ class StateAway(FakeEngine):
         return 4
 
     def undo_repartition(self, checkpoint: str) -> str:
+        assert checkpoint == CHECKPOINT
         return ""
 
 
