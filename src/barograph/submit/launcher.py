@@ -11,6 +11,7 @@ import traceback
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -20,17 +21,21 @@ from typing import Any, cast
 class SubmitOptions:
     """policy: of the flag; empty: that of Spark's keys, among them those of the program's own builder, else ``usual``,
     which is what was said at the start. started: master of the cluster that was started for the program; empty if there
-    is none. config: file of options; empty: barograph.toml of the working directory."""
+    is none. config: file of options; empty: barograph.toml of the working directory. main_class: of an application in
+    Scala or Java; empty: the program is a Python script."""
 
     mode: str
     policy: str
     usual: str
     started: str = ""
     config: str = ""
+    main_class: str = ""
 
 
 def main(words: Sequence[str]) -> None:
     options, script, arguments = SubmitOptions(**json.loads(words[0])), words[1], list(words[2:])
+    if options.main_class:
+        sys.exit(run_jvm_program(options, arguments))
     sys.path[0] = str(
         Path(script).resolve().parent
     )  # it was this file's folder, with modules that are not the script's
@@ -80,6 +85,35 @@ def prepare(options: SubmitOptions) -> None:
 def chosen_policy(options: SubmitOptions, settings: Mapping[str, str]) -> str:
     """settings: of the session, with those of the program's own builder and of Spark's files."""
     return options.policy or settings.get("spark.barograph.policy") or options.usual
+
+
+def run_jvm_program(options: SubmitOptions, arguments: Sequence[str]) -> int:
+    """Returns the exit code, which counts only while the application leaves the JVM running."""
+    from barograph.config import resolve
+    from barograph.control.attach import histories_here
+    from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+    from barograph.logs import settings_of_environment
+    from barograph.submit.configure import our_settings
+    from barograph.submit.jvm_program import JvmEnded, JvmProgram, MainFailed
+    from barograph.submit.told_decisions import ToldDecisions
+
+    config = Path(options.config) if options.config else None
+    ours, told = our_settings(config), ToldDecisions(histories_here, say)
+    program = JvmProgram(options.main_class, arguments, say)
+    program.add_settings(ours, options.started)
+    # With a level, the controllers' own logs are on standard error.
+    told_there = settings_of_environment().level is not None
+    program.watch(ours, partial(chosen_policy, options), options.mode, (lambda: None) if told_there else told.begin)
+    try:
+        program.run(RestartLimits(**resolve(config).fields("restart")))
+    except MainFailed as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except JvmEnded:
+        return 1
+    finally:
+        program.close()
+    return 0
 
 
 def run_script(script: str) -> None:
