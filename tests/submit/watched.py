@@ -42,7 +42,7 @@ spark.streams.addListener(Listener())
 spark.sql("CREATE TABLE kept USING noop")
 lines = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
 table = (
-    lines.option("segments", "0.0:1.0:20.0:20.0").load().writeStream.queryName("into-a-table")
+    lines.option("segments", "0.0:1.0:20.0:20.0").load().writeStream.queryName("into-a-table").outputMode("update")
     .option("checkpointLocation", f"{checkpoint}-of-table").trigger(realTime="5 seconds").toTable("kept")
 )  # fmt: skip
 

@@ -191,6 +191,8 @@ class AllowanceTest {
       while (held.getState != Thread.State.TIMED_WAITING) Thread.onSpinWait()
       task.markInterrupted("another attempt won")
     })
+    killer.setDaemon(true)
+    allowance.lookSoon()
     killer.start()
     val heard = assertThrows(classOf[TaskKilledException], () => allowance.await(task))
     assertEquals("another attempt won", heard.reason)

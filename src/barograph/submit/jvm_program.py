@@ -9,7 +9,7 @@ ends because one of its queries died with an executor, main is called again and 
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -22,9 +22,11 @@ from barograph.engines.spark.driver.application import session_settings, supervi
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.query.failures.diagnosis import Death, RestartLimits, diagnose, give_up, wait_s
 from barograph.priority.service import serve
+from barograph.submit.hooks import say_new
 from barograph.submit.session_settings import settings_to_add
 from barograph.submit.settings import left_out
 
+Policies = Callable[[Mapping[str, str]], str]
 _LOOK_S = 0.5
 _QUERY_DIED = "StreamingQueryException"
 
@@ -56,8 +58,9 @@ class JvmProgram:
         for key, value in settings_to_add(theirs, ours, started_for_it, self._say).items():
             system.setProperty(key, value)
 
-    def watch(self, ours: dict[str, str], policy: str, mode: str, begun: Callable[[], None]) -> None:
-        """Serve and steer the application's session as soon as there is one. begun: called then."""
+    def watch(self, ours: dict[str, str], policy: Policies, mode: str, begun: Callable[[], None]) -> None:
+        """Serve and steer the application's session as soon as there is one. policy: its name, by the session's
+        settings. begun: called then."""
         threading.Thread(
             target=self._watch, args=(ours, policy, mode, begun), name="watch-application", daemon=True
         ).start()
@@ -134,7 +137,7 @@ class JvmProgram:
         for query in self._session().streams().active():
             query.stop()
 
-    def _watch(self, ours: dict[str, str], policy: str, mode: str, begun: Callable[[], None]) -> None:
+    def _watch(self, ours: dict[str, str], policy: Policies, mode: str, begun: Callable[[], None]) -> None:
         try:
             while (session := self._session()) is None:
                 time.sleep(_LOOK_S)
@@ -142,9 +145,9 @@ class JvmProgram:
             jsc = self._jvm.JavaSparkContext(context)
             conf = SparkConf(_jconf=context.conf())
             SparkSession(SparkContext(gateway=self._gateway, jsc=jsc, conf=conf), session)  # this thread's active one
-            for sentence in left_out(session_settings(), ours):
-                self._say(f"a part of Barograph did not get in: {sentence}")
-            config = resolve(spark=session_settings(), arguments={"policy": policy, "mode": mode})
+            settings = session_settings()
+            say_new(left_out(settings, ours), self._say)
+            config = resolve(spark=settings, arguments={"policy": policy(settings), "mode": mode})
             self._supervisor = supervisor_of_session(serve)
             steer(self._supervisor, config)
             begun()

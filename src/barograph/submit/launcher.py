@@ -11,6 +11,7 @@ import traceback
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, cast
@@ -102,7 +103,7 @@ def run_jvm_program(options: SubmitOptions, arguments: Sequence[str]) -> int:
     program.add_settings(ours, options.started)
     # With a level, the controllers' own logs are on standard error.
     told_there = settings_of_environment().level is not None
-    program.watch(ours, options.policy or options.usual, options.mode, (lambda: None) if told_there else told.begin)
+    program.watch(ours, partial(chosen_policy, options), options.mode, (lambda: None) if told_there else told.begin)
     try:
         program.run(RestartLimits(**resolve(config).fields("restart")))
     except MainFailed as error:

@@ -32,8 +32,8 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
     def with_ours(self: SparkContext, jconf: Any) -> Any:
         for key, value in settings_to_add(dict(self._conf.getAll()), ours, started_for_it, say).items():
             self._conf.set(key, value)
-        say_new(left_out(dict(self._conf.getAll()), ours), say)
         reached.append(self._conf.get("spark.master", "") or "")
+        say_new(left_out(dict(self._conf.getAll()), ours), say)
         return initialize(self, jconf)
 
     @functools.wraps(get_or_create)

@@ -102,7 +102,7 @@ def test_a_jar_is_run_by_its_main_class(tmp_path: Path) -> None:
         opened.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nMain-Class: org.app.Own\r\n")
     named = SubmitCall.of([("--class", "org.app.Main"), ("--master", "local[2]")], [str(jar), "a"])
     assert (named.main_class, named.jars, named.name) == ("org.app.Main", f"{jar},{PLUGIN_JAR}", "app.jar")
-    command = named.command(SubmitOptions("advise", "adaptive"))
+    command = named.command(SubmitOptions("advise", "", "adaptive"))
     assert "--class" not in command
     assert '"main_class": "org.app.Main"' in command[-3]
     assert SubmitCall.of([], [str(jar)]).main_class == "org.app.Own"
