@@ -34,7 +34,7 @@ def declaring(option: str) -> Topology:
 def decided(policy: str, topology: Topology, is_running: bool) -> list[object]:
     """What is decided in four cycles, of a first placement or of topologies that run."""
     numbers = {"spout": work(1000), "split": work(1000, 900, out=5, ms=4), "count": work(4500, out=0, ms=2)}
-    mine, found, history = numbers if is_running else {}, [], list[Cycle]()
+    mine, found, history = numbers if is_running else {}, list[object](), list[Cycle]()
     for k in range(4):
         now = seen(
             [topology, OTHER], {"wc": mine, "other": mine}, cluster=CLUSTER, at_s=10.0 * k, seats=8,
@@ -49,13 +49,13 @@ def decided(policy: str, topology: Topology, is_running: bool) -> list[object]:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_uses_exactly_what_it_is_said_to_use(policy: str) -> None:
     plain = [decided(policy, WORD_COUNT, is_running) for is_running in (False, True)]
-    found = set()
+    found = set[str]()
     for option in (WORKERS, ISOLATE, CPU, MEMORY):
         topology = declaring(option)
         assert declared(topology) == {option}
         if [decided(policy, topology, is_running) for is_running in (False, True)] != plain:
             found.add(option)
-    assert found == used_by(policy)
+    assert frozenset(found) == used_by(policy)
 
 
 def test_one_sentence_names_the_option_the_policy_and_those_that_use_it() -> None:
