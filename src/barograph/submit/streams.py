@@ -18,7 +18,8 @@ def show_kept(queries: OwnQueries) -> None:
 
     def active(self: StreamingQueryManager) -> list[StreamingQuery]:
         kept = queries.kept()
-        others = [query for query in spark_active(self) if not queries.is_kept(str(query.id))]
+        # One whose handle is still being made is Spark's own until then, and never missing.
+        others = [query for query in spark_active(self) if str(query.id) not in kept]
         return [*kept.values(), *others]
 
     def get(original: Callable[..., Any], self: StreamingQueryManager, id: str) -> Any:  # noqa: A002  # Spark's name
