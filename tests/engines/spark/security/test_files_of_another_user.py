@@ -67,7 +67,7 @@ def test_no_history_and_no_priority_can_be_read_or_changed(
     """A history that a controller makes where others can enter, and the priorities of the driver."""
     supervisor = shared_stage.supervisor
     history = open_folder / "history"
-    chosen = resolve(mapping={"mode": "advise", "cycle": "0.5s", "history": str(history)})
+    chosen = resolve(mapping={"policy": "even", "mode": "advise", "cycle": "0.5s", "history": str(history)})
     with PriorityService(supervisor), attach(supervisor.serve().path, chosen):
         deadline = time.monotonic() + 60
         kept: list[Path] = []
