@@ -1,7 +1,8 @@
 """A program that has one broker, or one feed, of its own: for a host, whose addresses and files only it sees.
 
-``kafka_program.py broker|feed OPTIONS``, OPTIONS as JSON. It says that it is ready in a line of JSON, and answers each
-order, a line of its standard input, by another. It ends when its input ends, or when an order fails.
+``kafka_program.py broker|feed``. The first line of its standard input is the options, as JSON: they may have a
+password, and every user of the machine can read a command line. It says that it is ready in a line of JSON, and answers
+each order, a further line, by another. It ends when its input ends, or when an order fails.
 """
 
 import json
@@ -26,8 +27,7 @@ def broker(**options: Any) -> Iterator[tuple[Answer, Orders]]:
             order()
             return {"pid": running.pid}
 
-        client = {} if running.login is None else running.login.options()
-        first = {"address": running.address, "client": client, "pid": running.pid}
+        first = {"address": running.address, "client": running.login.options(), "pid": running.pid}
         yield first, {"kill": lambda: told(running.kill), "start": lambda: told(running.start)}
 
 
@@ -54,7 +54,7 @@ def say(answer: Answer) -> None:
 
 def main(words: list[str]) -> None:
     made = {"broker": broker, "feed": feed}[words[0]]
-    with made(**json.loads(words[1])) as (first, orders):
+    with made(**json.loads(sys.stdin.readline())) as (first, orders):
         say(first)
         for line in sys.stdin:
             order, *given = line.split()

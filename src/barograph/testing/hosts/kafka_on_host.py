@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +33,24 @@ class HostProgram:
             "BAROGRAPH_STATE": "/tmp/state", "BAROGRAPH_CACHE": str(cache_folder()),  # /tmp is the host's own
         }  # fmt: skip
         self._log = log
-        command = [sys.executable, "-m", "barograph.testing.kafka_program", what, json.dumps(dict(options))]
+        command = [sys.executable, "-m", "barograph.testing.kafka_program", what]
         self._program = host.start(command, log, known, pipes=True)
-        self.first = self._answer()
+        self.first = self.ask(json.dumps(dict(options)))
 
     def ask(self, order: str) -> dict[str, Any]:
         """Its answer; StartFailed where it has ended. What it waits for has deadlines of its own."""
         assert self._program.stdin is not None
-        self._program.stdin.write(f"{order}\n")
-        self._program.stdin.flush()
+        with suppress(BrokenPipeError):  # it has ended; its log says why
+            self._program.stdin.write(f"{order}\n")
+            self._program.stdin.flush()
         return self._answer()
 
     def close(self) -> None:
         """It ends what it has started. Where the host is lost, it has ended already."""
         assert self._program.stdin is not None and self._program.stdout is not None
         try:
-            self._program.stdin.close()
+            with suppress(BrokenPipeError):  # it has ended, and has not read its last order
+                self._program.stdin.close()
         finally:
             try:
                 self._program.wait(END_TIMEOUT_S)
