@@ -1,6 +1,7 @@
 """What is said to have an effect under a policy has one, and what is said to have none has none."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.cycles import WORD_COUNT, seen, work
@@ -27,14 +28,14 @@ def declaring(option: str) -> Topology:
         return replace(WORD_COUNT, workers=1)
     if option == ISOLATE:
         return replace(WORD_COUNT, isolate_nodes=1)
-    field = {CPU: {"cpu_pct": 70.0}, MEMORY: {"memory_mb": 600.0}}[option]
-    return replace(WORD_COUNT, operators=tuple(replace(o, **field) for o in WORD_COUNT.operators))  # type: ignore[arg-type]
+    field: dict[str, Any] = {CPU: {"cpu_pct": 70.0}, MEMORY: {"memory_mb": 600.0}}[option]
+    return replace(WORD_COUNT, operators=tuple(replace(o, **field) for o in WORD_COUNT.operators))
 
 
 def decided(policy: str, topology: Topology, is_running: bool) -> list[object]:
     """What is decided in four cycles, of a first placement or of topologies that run."""
     numbers = {"spout": work(1000), "split": work(1000, 900, out=5, ms=4), "count": work(4500, out=0, ms=2)}
-    mine, found, history = numbers if is_running else {}, [], list[Cycle]()
+    mine, found, history = numbers if is_running else {}, list[object](), list[Cycle]()
     for k in range(4):
         now = seen(
             [topology, OTHER], {"wc": mine, "other": mine}, cluster=CLUSTER, at_s=10.0 * k, seats=8,

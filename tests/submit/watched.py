@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
@@ -40,7 +41,7 @@ class Listener(StreamingQueryListener):
 spark = SparkSession.builder.appName("Watched").getOrCreate()
 spark.streams.addListener(Listener())
 spark.sql("CREATE TABLE kept USING noop")
-lines = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
+lines: Any = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
 table = (
     lines.option("segments", "0.0:1.0:20.0:20.0").load().writeStream.queryName("into-a-table").outputMode("update")
     .option("checkpointLocation", f"{checkpoint}-of-table").trigger(realTime="5 seconds").toTable("kept")
