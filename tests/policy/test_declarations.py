@@ -1,7 +1,6 @@
 """What is said to have an effect under a policy has one, and what is said to have none has none."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from tests.cycles import WORD_COUNT, seen, work
@@ -28,8 +27,8 @@ def declaring(option: str) -> Topology:
         return replace(WORD_COUNT, workers=1)
     if option == ISOLATE:
         return replace(WORD_COUNT, isolate_nodes=1)
-    field: dict[str, Any] = {CPU: {"cpu_pct": 70.0}, MEMORY: {"memory_mb": 600.0}}[option]
-    return replace(WORD_COUNT, operators=tuple(replace(o, **field) for o in WORD_COUNT.operators))
+    field = {CPU: {"cpu_pct": 70.0}, MEMORY: {"memory_mb": 600.0}}[option]
+    return replace(WORD_COUNT, operators=tuple(replace(o, **field) for o in WORD_COUNT.operators))  # type: ignore[arg-type]
 
 
 def decided(policy: str, topology: Topology, is_running: bool) -> list[object]:
@@ -50,13 +49,13 @@ def decided(policy: str, topology: Topology, is_running: bool) -> list[object]:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_policy_uses_exactly_what_it_is_said_to_use(policy: str) -> None:
     plain = [decided(policy, WORD_COUNT, is_running) for is_running in (False, True)]
-    found = set()
+    found = set[str]()
     for option in (WORKERS, ISOLATE, CPU, MEMORY):
         topology = declaring(option)
         assert declared(topology) == {option}
         if [decided(policy, topology, is_running) for is_running in (False, True)] != plain:
             found.add(option)
-    assert found == used_by(policy)
+    assert frozenset(found) == used_by(policy)
 
 
 def test_one_sentence_names_the_option_the_policy_and_those_that_use_it() -> None:

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
@@ -41,10 +40,10 @@ class Listener(StreamingQueryListener):
 spark = SparkSession.builder.appName("Watched").getOrCreate()
 spark.streams.addListener(Listener())
 spark.sql("CREATE TABLE kept USING noop")
-lines: Any = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
+lines = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
 table = (
     lines.option("segments", "0.0:1.0:20.0:20.0").load().writeStream.queryName("into-a-table").outputMode("update")
-    .option("checkpointLocation", f"{checkpoint}-of-table").trigger(realTime="5 seconds").toTable("kept")
+    .option("checkpointLocation", f"{checkpoint}-of-table").trigger(realTime="5 seconds").toTable("kept")  # type: ignore[call-overload]  # PySpark's types lack realTime
 )  # fmt: skip
 
 
@@ -57,7 +56,7 @@ def watch() -> None:
         now = sorted(str(query.id) for query in spark.streams.active)
         if active[-1:] != [now]:
             active.append(now)
-        same = all(spark.streams.get(query_id).id == query_id for query_id in now)
+        same = all(getattr(spark.streams.get(query_id), "id", None) == query_id for query_id in now)
         found = {
             "active": active, "started": started, "terminated": terminated, "progressed": sorted(progressed),
             "waited": len(waited), "same": same, "table": str(table.id), "table_is_active": table.isActive,
