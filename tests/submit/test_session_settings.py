@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -48,9 +48,9 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str], Excep
                 raise error
 
         monkeypatch.setattr(SparkContext, "_initialize_context", initialized)
-        context = SimpleNamespace(_conf=conf)
+        context, contexts = SimpleNamespace(_conf=conf), cast(Any, SparkContext)
         monkeypatch.setattr(
-            SparkSession.Builder, "getOrCreate", lambda _: SparkContext._initialize_context(context, None)  # type: ignore[arg-type]
+            SparkSession.Builder, "getOrCreate", lambda _: contexts._initialize_context(context, None)
         )  # fmt: skip
         add_to_sessions(OURS, "", said.append)
         SparkSession.builder.getOrCreate()

@@ -21,7 +21,7 @@ def test_a_query_is_active_also_while_its_handle_is_being_made(monkeypatch: pyte
     monkeypatch.setattr(StreamingQueryManager, "active", property(lambda _: list(runs)))
     queries = OwnQueries()
     show_kept(queries)
-    streams = StreamingQueryManager(None)  # type: ignore[arg-type]  # nothing is asked of Spark
+    streams = StreamingQueryManager(None)  # nothing is asked of Spark
     assert streams.active == [run]
     queries.begin("one")
     assert streams.active == [run], "Spark's own, until there is a handle"

@@ -92,8 +92,9 @@ SEEN = Snapshot(0.0, 1.0, CLUSTER, (), tuple(Worker(Slot(n.name, 0), n.name, 8) 
 
 def chosen_by(policy: str, topology: Topology, **options: object) -> tuple[dict[str, int] | None, bool]:
     choice = choice_by(resolve(mapping={"policy": policy}), options)
-    assert choice.asked is not None and choice.policy == policy
-    return fitting_at_first(topology, 24, lambda sized: choice.asked(sized, SEEN))  # type: ignore[misc]
+    asked = choice.asked
+    assert asked is not None and choice.policy == policy
+    return fitting_at_first(topology, 24, lambda sized: asked(sized, SEEN))
 
 
 @pytest.mark.parametrize("policy", ["adaptive", "even", "r-storm", "t-storm", "liu", "true-rate"])

@@ -103,10 +103,11 @@ def fitting_at_first(
     """Instances by operator, None if no size fits; and whether a policy chose them. That is the largest size for which
     the policy's first decision places every instance in the seats that are there."""
     fit = list(sizes(topology, seats))
-    for size in fit if asked is not None else ():
-        found = asked(_sized(topology, size))  # type: ignore[misc]  # it is given here
-        if found is not None and sum(found.values()) <= seats:
-            return dict(found), True
+    if asked is not None:
+        for size in fit:
+            found = asked(_sized(topology, size))
+            if found is not None and sum(found.values()) <= seats:
+                return dict(found), True
     return (fit[0] if fit else None), False
 
 
