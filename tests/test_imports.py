@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "policy": {"model", "config"} | STAGES,
     "control": {"model", "config", "policy", "engines", "engines.sim", "engines.spark", "history", "logs"},
     "priority": {"model", "config", "control", "engines", "engines.spark", "logs"},
-    "submit": {"model", "config", "control", "engines.spark", "history", "logs"},
+    "submit": {"model", "config", "control", "engines.spark", "history", "logs", "priority"},
     "workloads": {"model", "config", "engines.spark"},
     "report": {"model", "config", "history", "experiments"},
     "experiments": ALL - {"cli", "testing"},

@@ -29,13 +29,28 @@ def start_query(
     made = _build_of(build)
     options, limits = QueryOptions(**config.fields("query")), RestartLimits(**config.fields("restart"))
     recovery = recovery_of(config["recovery"], config.fields("epochs")) if _bounds_epochs(config) else None
-    controller = _controller(supervisor, config, policy_options or {})
+    controller = steer(supervisor, config, policy_options or {})
     try:
         return supervisor.start(made, checkpoint, limits=limits, options=options, recovery=recovery)
     except BaseException:
         if controller is not None and not supervisor.queries:
             controller.close()
         raise
+
+
+def steer(
+    supervisor: Supervisor, config: Config, policy_options: Mapping[str, object] | None = None
+) -> AttachedController | None:
+    """Attach the controller that the configuration asks for; it steers every query of the driver. None: it asks for
+    none."""
+    if config["policy"] is None:
+        names = [name for name in ("options", "theta", "history") if config.is_set(name)]
+        given = [*(config.origins[name] for name in names), *(policy_options or {})]
+        require(not given, f"{', '.join(given)}: needs a policy, for example policy='adaptive'")
+        return None
+    controller = attach_once(supervisor.serve().path, config, policy_options)
+    supervisor.on_close(controller.close)
+    return controller
 
 
 def split_options(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
@@ -60,16 +75,3 @@ def _bounds_epochs(config: Config) -> bool:
     """A controller that only advises changes nothing, so epochs keep their length unless their user asked for it."""
     advises = config["policy"] is not None and config["mode"] == Mode.ADVISE
     return not advises or config.is_set("recovery")
-
-
-def _controller(
-    supervisor: Supervisor, config: Config, policy_options: Mapping[str, object]
-) -> AttachedController | None:
-    if config["policy"] is None:
-        names = [name for name in ("options", "theta", "history") if config.is_set(name)]
-        given = [*(config.origins[name] for name in names), *policy_options]
-        require(not given, f"{', '.join(given)}: needs a policy, for example policy='adaptive'")
-        return None
-    controller = attach_once(supervisor.serve().path, config, policy_options)
-    supervisor.on_close(controller.close)
-    return controller

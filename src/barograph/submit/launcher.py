@@ -19,16 +19,20 @@ from typing import Any, cast
 @dataclass(frozen=True, slots=True)
 class SubmitOptions:
     """started: master of the cluster that was started for the program; empty if there is none. config: file of options;
-    empty: barograph.toml of the working directory."""
+    empty: barograph.toml of the working directory. main_class: of an application in Scala or Java; empty: the program
+    is a Python script."""
 
     mode: str
     policy: str
     started: str = ""
     config: str = ""
+    main_class: str = ""
 
 
 def main(words: Sequence[str]) -> None:
     options, script, arguments = SubmitOptions(**json.loads(words[0])), words[1], list(words[2:])
+    if options.main_class:
+        sys.exit(run_jvm_program(options, arguments))
     sys.path[0] = str(
         Path(script).resolve().parent
     )  # it was this file's folder, with modules that are not the script's
@@ -68,6 +72,35 @@ def prepare(options: SubmitOptions) -> None:
     note_calls()
     keep_starts(keep, queries, say)
     show_kept(queries)
+
+
+def run_jvm_program(options: SubmitOptions, arguments: Sequence[str]) -> int:
+    """Returns the exit code, which counts only while the application leaves the JVM running."""
+    from barograph.config import resolve
+    from barograph.control.attach import histories_here
+    from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+    from barograph.logs import settings_of_environment
+    from barograph.submit.configure import our_settings
+    from barograph.submit.jvm_program import JvmEnded, JvmProgram, MainFailed
+    from barograph.submit.told_decisions import ToldDecisions
+
+    config = Path(options.config) if options.config else None
+    ours, told = our_settings(config), ToldDecisions(histories_here, say)
+    program = JvmProgram(options.main_class, arguments, say)
+    program.add_settings(ours, options.started)
+    # With a level, the controllers' own logs are on standard error.
+    told_there = settings_of_environment().level is not None
+    program.watch(ours, options.policy, options.mode, (lambda: None) if told_there else told.begin)
+    try:
+        program.run(RestartLimits(**resolve(config).fields("restart")))
+    except MainFailed as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except JvmEnded:
+        return 1
+    finally:
+        program.close()
+    return 0
 
 
 def run_script(script: str) -> None:

@@ -30,17 +30,9 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
 
     @functools.wraps(initialize)
     def with_ours(self: SparkContext, jconf: Any) -> Any:
-        theirs = dict(self._conf.getAll())
-        master = theirs.get("spark.master", "")
-        if started_for_it and master != started_for_it:
-            say(f"the program sets its own master, {master}: the cluster that was started for it is not used")
-        if master == LOCAL:
-            master = roomy_master(own_cores())
-            self._conf.set("spark.master", master)
-            say(f"{LOCAL} is taken as {told(own_cores())}: write local[N] for another number")
-        reached.append(master)
-        for key, value in added(theirs, {**settings_for(ours, master), **cluster_settings(master)}).items():
+        for key, value in settings_to_add(dict(self._conf.getAll()), ours, started_for_it, say).items():
             self._conf.set(key, value)
+        reached.append(self._conf.get("spark.master", "") or "")
         for sentence in left_out(dict(self._conf.getAll()), ours):
             say(f"a part of Barograph did not get in: {sentence}")
         return initialize(self, jconf)
@@ -53,6 +45,20 @@ def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[
 
     SparkContext._initialize_context = with_ours  # type: ignore[method-assign]
     SparkSession.Builder.getOrCreate = classic  # type: ignore[method-assign]
+
+
+def settings_to_add(
+    theirs: Mapping[str, str], ours: Mapping[str, str], started_for_it: str, say: Callable[[str], None]
+) -> dict[str, str]:
+    """What a session with the settings ``theirs`` needs besides, on the master that it names."""
+    master, more = theirs.get("spark.master", ""), {}
+    if started_for_it and master != started_for_it:
+        say(f"the program sets its own master, {master}: the cluster that was started for it is not used")
+    if master == LOCAL:
+        master = roomy_master(own_cores())
+        more = {"spark.master": master}
+        say(f"{LOCAL} is taken as {told(own_cores())}: write local[N] for another number")
+    return {**added(theirs, {**settings_for(ours, master), **cluster_settings(master)}), **more}
 
 
 def settings_for(ours: Mapping[str, str], master: str) -> dict[str, str]:

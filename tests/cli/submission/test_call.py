@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ def test_jars_name_and_master_of_each_source_are_kept(script: str, tmp_path: Pat
         ([("--conf", "spark.submit.deployMode=cluster")], r"--deploy-mode cluster is not supported"),
         ([("--remote", "sc://there")], r"Spark Connect is not supported \(spark.remote is set\)"),
         ([("--conf", "spark.api.mode=connect")], r"Spark Connect is not supported \(spark.api.mode=connect is set\)"),
-        ([("--class", "org.app.Main")], r"runs Python scripts; for Scala or Java: spark-submit"),
+        ([("--class", "org.app.Main")], r"--class names the main class of a jar, and .*app.py is none: leave it out"),
         ([("--conf", "spark.jars")], r"--conf needs KEY=VALUE, not 'spark.jars'"),
         ([("--properties-file", "none.conf")], r"none.conf cannot be read: No such file"),
     ],
@@ -72,9 +73,9 @@ def test_what_cannot_be_run_is_refused(script: str, options: list[Option], why: 
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("app.jar", "runs Python scripts; for Scala or Java"),
-        ("app.sh", r"app.sh does not end with .py"),
-        ("none.py", "there is no file none.py: name a script on this machine"),
+        ("none.jar", "there is no file none.jar: name a program on this machine"),
+        ("app.sh", r"app.sh does not end with .py or .jar"),
+        ("none.py", "there is no file none.py: name a program on this machine"),
         ("hdfs://there/app.py", "there is no file hdfs://there/app.py"),
     ],
 )
@@ -93,3 +94,19 @@ def test_the_driver_runs_by_our_python_and_executors_elsewhere_by_their_own(scri
     assert "PYSPARK_PYTHON" not in there
     chosen = made(script, ("--master", "local[2]")).environment({"PYSPARK_PYTHON": "theirs"})
     assert chosen["PYSPARK_PYTHON"] == "theirs"
+
+
+def test_a_jar_is_run_by_its_main_class(tmp_path: Path) -> None:
+    jar = tmp_path / "app.jar"
+    with zipfile.ZipFile(jar, "w") as opened:
+        opened.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\nMain-Class: org.app.Own\r\n")
+    named = SubmitCall.of([("--class", "org.app.Main"), ("--master", "local[2]")], [str(jar), "a"])
+    assert (named.main_class, named.jars, named.name) == ("org.app.Main", f"{jar},{PLUGIN_JAR}", "app.jar")
+    command = named.command(SubmitOptions("advise", "adaptive"))
+    assert "--class" not in command
+    assert '"main_class": "org.app.Main"' in command[-3]
+    assert SubmitCall.of([], [str(jar)]).main_class == "org.app.Own"
+    with zipfile.ZipFile(jar, "w") as opened:
+        opened.writestr("Main.class", "")
+    with pytest.raises(BadInput, match=r"app.jar does not say which class is its main one: add --class NAME"):
+        SubmitCall.of([], [str(jar)])

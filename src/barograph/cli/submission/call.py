@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -29,14 +31,14 @@ from barograph.submit.settings import JARS, joined
 
 Option = tuple[str, str | None]
 
-_ONLY_PYTHON = "barograph submit runs Python scripts"
+_KINDS = "barograph submit runs Python scripts and jars of Scala or Java"
 _PYTHON, _DRIVER_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
 
 
 @dataclass(frozen=True, slots=True)
 class SubmitCall:
     """options: of spark-submit, without those that are given below. jars: the user's and ours, comma-separated.
-    master: empty if none was named."""
+    master: empty if none was named. main_class: of a jar; empty: the program is a Python script."""
 
     options: tuple[Option, ...]
     script: str
@@ -44,6 +46,7 @@ class SubmitCall:
     master: str
     name: str
     jars: str
+    main_class: str = ""
 
     @classmethod
     def of(
@@ -52,7 +55,7 @@ class SubmitCall:
     ) -> "SubmitCall":  # fmt: skip
         """From the words of a command line. Raises BadInput for what cannot be run."""
         script, *arguments = words
-        _require_script(script, options)
+        _require_program(script, options)
         settings = _settings(options, environment)
         last = {name: value or "" for name, value in options}
         refuse_connect({**settings, **({"spark.remote": last["--remote"]} if "--remote" in last else {})}, environment)
@@ -64,19 +67,22 @@ class SubmitCall:
             )
         ours = workloads_settings(ship=True) if workloads else plugin_settings(ship=True)
         theirs = last.get("--jars") or settings.get(JARS, "")
-        given = ("--jars", "--master", "--name")
+        given = ("--jars", "--master", "--name", "--class")
+        is_jar = script.endswith(".jar")
         return cls(
             tuple(o for o in options if o[0] not in given), script, tuple(arguments),
             last.get("--master") or settings.get("spark.master") or environment.get("MASTER", ""),
             last.get("--name") or settings.get("spark.app.name") or Path(script).name,
-            joined(theirs, ours[JARS]),
+            joined(joined(script if is_jar else "", theirs), ours[JARS]),
+            last.get("--class") or _main_of(Path(script)) if is_jar else "",
         )  # fmt: skip
 
     def command(self, submit: SubmitOptions) -> list[str]:
         program = str(pyspark_home() / "bin" / "spark-submit")
         passed = [word for name, value in self.options for word in ((name,) if value is None else (name, value))]
         ours = ["--master", self.master, "--name", self.name, "--jars", self.jars]
-        return [program, *passed, *ours, launcher.__file__, json.dumps(asdict(submit)), self.script, *self.arguments]
+        options = json.dumps(asdict(replace(submit, main_class=self.main_class)))
+        return [program, *passed, *ours, launcher.__file__, options, self.script, *self.arguments]
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """The Python of this process runs the driver. Executors on this machine use it too, unless the user chose one;
@@ -131,13 +137,25 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _require_script(script: str, options: Sequence[Option]) -> None:
-    if any(name == "--class" for name, _ in options) or script.endswith(".jar"):
-        raise BadInput(
-            f"{_ONLY_PYTHON}; for Scala or Java: spark-submit $(barograph conf --ship) with your application"
-        )
-    require(script.endswith(".py"), f"{_ONLY_PYTHON}, and {script} does not end with .py")
-    require(Path(script).is_file(), f"there is no file {script}: name a script on this machine")
+def _require_program(program: str, options: Sequence[Option]) -> None:
+    is_jar = program.endswith(".jar")
+    if not is_jar and any(name == "--class" for name, _ in options):
+        raise BadInput(f"--class names the main class of a jar, and {program} is none: leave it out, or name the jar")
+    require(is_jar or program.endswith(".py"), f"{_KINDS}, and {program} does not end with .py or .jar")
+    require(Path(program).is_file(), f"there is no file {program}: name a program on this machine")
+
+
+def _main_of(jar: Path) -> str:
+    """The main class that a jar itself names."""
+    try:
+        with zipfile.ZipFile(jar) as opened:
+            manifest = opened.read("META-INF/MANIFEST.MF").decode(errors="replace")
+    except (OSError, KeyError, zipfile.BadZipFile):
+        manifest = ""
+    found = re.search(r"^Main-Class:\s*(\S+)", manifest, re.MULTILINE)
+    if found is None:
+        raise BadInput(f"{jar} does not say which class is its main one: add --class NAME")
+    return found[1]
 
 
 def _settings(options: Sequence[Option], environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""Run a PySpark script of your own under Barograph, unchanged.
+"""Run a program of your own under Barograph, unchanged: a PySpark script, or a jar of Scala or Java.
 
 barograph submit app.py ARGUMENTS                              on a small cluster that is started on this machine
 barograph submit --master spark://HOST:7077 app.py ARGUMENTS   on your cluster (standalone, YARN, Kubernetes, local[N])
 barograph submit --act --policy adaptive app.py                the policy also changes what runs where
+barograph submit --class Main app.jar ARGUMENTS                an application in Scala or Java
 
 Every real-time query with a checkpoint is kept: it is started again from its checkpoint whenever an executor or a node
 is lost, and query.awaitTermination() and spark.streams go on. Any other query runs as Spark runs it, and one line says
@@ -12,8 +13,11 @@ and executors get the jar from the driver.
 Without --act a policy only advises: it says what it would change, and nothing is changed. barograph status shows what
 runs, barograph decisions what was decided, from any other terminal.
 
-Options of spark-submit come before the script and are passed on. What follows the script is its own. Spark Connect,
---deploy-mode cluster and applications in Scala or Java are refused. Options of queries in barograph.toml hold.
+Options of spark-submit come before the script and are passed on. What follows the script is its own. Spark Connect
+and --deploy-mode cluster are refused. Options of queries in barograph.toml hold.
+
+Queries of a jar are watched and steered too. Their handles are Spark's own, so they are kept in another way: if main
+ends because a query died with an executor, main is called again. Stateful operators keep their number of instances.
 """
 
 import argparse
@@ -28,7 +32,7 @@ from barograph.policy.registry import DEFAULT, named
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "barograph submit [options] [options of spark-submit] SCRIPT.py [ARGUMENT ...]"
+    parser.usage = "barograph submit [options] [options of spark-submit] SCRIPT.py|APP.jar [ARGUMENT ...]"
     parser.add_argument("--act", action="store_true", help="the policy changes what runs where; without it, it advises")
     parser.add_argument("--policy", metavar="NAME", help="see barograph policies (default: the option policy)")
     parser.add_argument("--workloads", action="store_true", help="add the jar with the replay source too")

@@ -33,7 +33,7 @@ VALUED = {
     "--keytab": "file with its keys",
     "--proxy-user": "user to act as",
     "--remote": "not supported: a session of Spark Connect",
-    "--class": "not supported: an application in Scala or Java",
+    "--class": "main class of a jar, for an application in Scala or Java",
 }
 SWITCHES = {
     "--verbose": "spark-submit says what it does",
