@@ -17,11 +17,10 @@ from barograph.scale.adaptive.spans import SHORT_S
 
 SECONDS = 40
 # What is wanted is compared, not when it is done: so the number of instances cannot be changed.
-FIXED = {"min_parallelism": 4, "max_parallelism": 4}
 COUNTING = chain(
-    Operator("spout", 4, source=True, **FIXED),
-    Operator("split", 4, **FIXED),
-    Operator("count", 4, stateful=True, **FIXED),
+    Operator("spout", 4, source=True, min_parallelism=4, max_parallelism=4),
+    Operator("split", 4, min_parallelism=4, max_parallelism=4),
+    Operator("count", 4, stateful=True, min_parallelism=4, max_parallelism=4),
     grouping=Grouping.FIELDS,
 )
 # At most as long as a cycle usually is, and a few longer ones among them: a slow change makes its own cycle long.
