@@ -272,15 +272,14 @@ def main() -> int:
             found.append(replace(told, story=[]))
             if told.breaches and sum(bool(t.breaches) for t in found) <= MOST_SHOWN:
                 print("\n".join([f"seed {told.seed}:", *told.story, *told.breaches]), file=sys.stderr)
-    broken = sorted(t.seed for t in found if t.breaches)
-    must_rest = sum(t.rests for t in found)
+    broken, rests = sorted(t.seed for t in found if t.breaches), sum(t.rests for t in found)
     report = {
         "cycles": cycles, "seeds": len(found), "faults": sum(t.faults for t in found),
         "kills": sum(t.kills for t in found), "changes": sum(t.changes for t in found),
-        "cycles_with_held_figures": sum(t.held for t in found), "seeds_that_must_rest": must_rest,
+        "cycles_with_held_figures": sum(t.held for t in found), "seeds_that_must_rest": rests,
         "seconds": round(time.monotonic() - began), "broken_seeds": broken,
     }  # fmt: skip
-    met = not broken and must_rest > 0
+    met = not broken and rests > 0
     print(json.dumps({**report, "met": met}, indent=2))
     return 0 if met else 1
 
