@@ -2,11 +2,10 @@
 
 Every operation is a point: the checkpoint is copied before it, which is what a kill there leaves, and the query goes on
 from the copy. BENCH_KILLS (4) operations are also real kills (-9), each with a new driver after it; ``all``: every one,
-which takes about half a minute each. Bar: after each the next run goes on, and every committed row is counted exactly
-once.
+which takes about half a minute each. Bars: after each the next run goes on, and every committed row is counted exactly
+once; every kill that was to be happened.
 """
 
-import json
 import os
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from barograph.testing.crash_points import CrashPoint, copied_points, crash_points
+from bench._figures import Bar, finish
 
 KILLS = os.environ.get("BENCH_KILLS", "4")
 
@@ -22,17 +22,27 @@ KILLS = os.environ.get("BENCH_KILLS", "4")
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="barograph-crash-", ignore_cleanup_errors=True) as folder:
         copied = told("copied", copied_points(Path(folder) / "copied"))
-        killed = told("killed", crash_points(Path(folder) / "killed", chosen(len(copied))))
+        wanted = chosen(len(copied))
+        killed = told("killed", crash_points(Path(folder) / "killed", wanted))
     wrong = [asdict(p) for p in (*copied, *killed) if not p.exact]
     back = sorted(p.back_s for p in killed)
+    kills = sum(p.died for p in killed)
     found = {
-        "points": len(copied), "kills": sum(p.died for p in killed),
+        "points": len(copied), "kills": kills, "kills_wanted": len(wanted),
         "exact": sum(p.exact for p in copied) + sum(p.exact and p.died for p in killed), "wrong": wrong,
         "driver_back_s": {"median": back[len(back) // 2] if back else None, "worst": back[-1] if back else None},
         "operations": [p.operation for p in copied],
     }  # fmt: skip
-    print(json.dumps(found, indent=2))
-    return 0 if copied and not wrong else 1
+    return finish(found, bars_of(len(copied), kills, len(wanted), len(wrong)))
+
+
+def bars_of(points: int, kills: int, wanted: int, wrong: int) -> list[Bar]:
+    """A driver that was to be killed and came to its end shows nothing about a kill, and nothing after it was tried."""
+    return [
+        Bar("points", float(points), at_least=1.0),
+        Bar("kills that happened", float(kills), at_least=float(wanted)),
+        Bar("not exact", float(wrong), at_most=0.0),
+    ]
 
 
 def chosen(count: int) -> list[int]:

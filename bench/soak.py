@@ -12,17 +12,21 @@ again (a controller: until it has done a cycle; a worker, a master: until it is 
 room again); ``rows``: ``due``, ``counted``, ``lost``, ``counted_twice``, ``checksum_ok``; ``memory_mb``: of the
 driver's Python, its JVM and the JVM's heap after a collection, in minutes 15 to 18 of 50 (``early``), in the last three
 (``late``), ``growth``; ``history``: ``entries``, ``gaps_marked``, ``holes`` (not marked); ``left_over``: processes and
-control groups that outlived the run; ``said``: what could not be restarted.
+control groups that outlived the run; ``said``: what could not be restarted; ``problems``: what ended the part before
+its time, such as rows that did not flow again within three minutes of a fault; what was found until then is reported.
 
-Bars: every row counted once; executor: 2 s median, 5 s worst; worker, master, stopped: 30 s worst; no hole in the
-history; nothing left over; in B, if it takes its whole time, growth at most 1.05.
+Bars: no problem; every row counted once; executor: 2 s median, 5 s worst; worker, master, stopped: 30 s worst; no hole
+in the history; nothing left over; in B, if it takes its whole time, growth at most 1.05.
 """
 
 import os
 import random
 import tempfile
 import time
-from dataclasses import asdict
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from barograph.experiments.verdict import Verdict
@@ -55,34 +59,61 @@ def main() -> int:
     return finish(result, bars)
 
 
+@dataclass
+class Found:
+    """Of one part, as far as it came. problems: what ended it before its time, or left it without a verdict."""
+
+    recovery_s: dict[str, list[float]]
+    samples: list[tuple[float, dict[str, float]]] = field(default_factory=list)
+    verdict: Verdict | None = None
+    deaths: tuple[tuple[str, float], ...] = ()
+    said: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
+    holes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def noting(self, what: str, log: Path) -> Iterator[None]:
+        """An error is a problem of this part, and what was found so far is reported all the same."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001  # whatever it is, hours of measurements must not be lost with it
+            notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+            self.problems.append(f"{what}{notes}: {type(error).__name__}: {error}")
+            say(traceback.format_exc())
+            if log.exists():
+                say(log.read_text(errors="replace")[-8000:])
+
+
 def run_part(part: str, seconds: float) -> tuple[dict[str, object], list[Bar]]:
-    recovery_s: dict[str, list[float]] = {kind: [] for kind in KINDS[part]}
+    found = Found({kind: [] for kind in KINDS[part]})
     with tempfile.TemporaryDirectory(prefix="barograph-soak-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        samples: list[tuple[float, dict[str, float]]] = []
-        try:
+        log = folder / "driver.log"
+        with found.noting("the cluster and the driver", log):
             with open_world(folder, collect=part == "B") as world:
-                torment(world, seconds, recovery_s, samples)
-                deaths = world.flow().deaths
-                verdict = world.finish()
-                run, seen, said = world.cluster.run, world.seen, list(world.nodes.problems)
-        except BaseException:
-            say((folder / "driver.log").read_text(errors="replace")[-8000:])
-            raise
-        left = left_over(run, seen)
-        kinds = [r["kind"] for r in rows(folder / "history", ("kind",))]
-        holes = gaps(folder / "history")
-    memory = growth(samples, seconds)
+                with found.noting("the faults", log):
+                    torment(world, seconds, found.recovery_s, found.samples)
+                with found.noting("the verdict", log):
+                    found.deaths = world.flow().deaths
+                    found.verdict = world.finish()
+                run, seen, found.said = world.cluster.run, world.seen, list(world.nodes.problems)
+            found.left = left_over(run, seen)
+        with found.noting("the history", log):
+            found.entries = [str(r["kind"]) for r in rows(folder / "history", ("kind",))]
+            found.holes = [str(hole) for hole in gaps(folder / "history")]
+    memory = growth(found.samples, seconds)
     result: dict[str, object] = {
-        "seconds": seconds, "seed": SEED,
-        "recovery_s": {kind: figures(found) for kind, found in recovery_s.items()},
-        "rows": asdict(verdict), "memory_mb": memory,
-        "history": {"entries": len(kinds), "gaps_marked": kinds.count("gap"), "holes": holes},
-        "left_over": left, "said": said,
-        "deaths_under_last_driver": [{"cause": cause, "down_s": down_s} for cause, down_s in deaths],
+        "seconds": seconds, "seed": SEED, "problems": found.problems,
+        "recovery_s": {kind: figures(took_s) for kind, took_s in found.recovery_s.items()},
+        "rows": None if found.verdict is None else asdict(found.verdict), "memory_mb": memory,
+        "history": {"entries": len(found.entries), "gaps_marked": found.entries.count("gap"), "holes": found.holes},
+        "left_over": found.left, "said": found.said,
+        "deaths_under_last_driver": [{"cause": cause, "down_s": down_s} for cause, down_s in found.deaths],
     }  # fmt: skip
     judged = memory if part == "B" and seconds >= PARTS["B"] else {}
-    return result, bars_of(part, recovery_s, verdict, len(holes), len(left), judged)
+    return result, bars_of(part, found, judged)
 
 
 def torment(
@@ -100,23 +131,27 @@ def torment(
             return
         bag = bag or chance.sample(list(recovery_s), len(recovery_s))
         kind = bag.pop()
-        took_s, what = FAULTS[kind](world, chance)
+        try:
+            took_s, what = FAULTS[kind](world, chance)
+        except Exception as error:
+            error.add_note(f"during the fault {kind}")
+            raise
         recovery_s[kind].append(took_s)
         say(f"{time.monotonic() - began_s:6.0f} s: {what}; recovered after {took_s:.1f} s")
         world.wait(lambda flow: flow.flowing_since_s is not None, "rows")
 
 
-def bars_of(
-    part: str, recovery_s: dict[str, list[float]], verdict: Verdict, holes: int, left: int,
-    memory: dict[str, dict[str, float]],
-) -> list[Bar]:  # fmt: skip
-    bars = [Bar(f"{part}: exact", float(verdict.exact), at_least=1.0)]
-    for kind, found in recovery_s.items():
-        known = figures(found)
-        if kind in WORST_S and found:
+def bars_of(part: str, found: Found, memory: dict[str, dict[str, float]]) -> list[Bar]:
+    bars = [
+        Bar(f"{part}: problems", float(len(found.problems)), at_most=0.0),
+        Bar(f"{part}: exact", float(found.verdict is not None and found.verdict.exact), at_least=1.0),
+    ]
+    for kind, took_s in found.recovery_s.items():
+        known = figures(took_s)
+        if kind in WORST_S and took_s:
             bars.append(Bar(f"{part}: worst {kind}", known["worst"], at_most=WORST_S[kind]))
-        if kind in MEDIAN_S and found:
+        if kind in MEDIAN_S and took_s:
             bars.append(Bar(f"{part}: median {kind}", known["median"], at_most=MEDIAN_S[kind]))
-    bars.append(Bar(f"{part}: holes in the history", float(holes), at_most=0.0))
-    bars.append(Bar(f"{part}: left over", float(left), at_most=0.0))
+    bars.append(Bar(f"{part}: holes in the history", float(len(found.holes)), at_most=0.0))
+    bars.append(Bar(f"{part}: left over", float(len(found.left)), at_most=0.0))
     return bars + [Bar(f"{part}: growth of {k}", of["growth"], at_most=MOST_GROWTH) for k, of in memory.items()]

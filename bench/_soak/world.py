@@ -13,7 +13,7 @@ from pathlib import Path
 
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
-from barograph.engines.spark.cluster.processes import identify, marked
+from barograph.engines.spark.cluster.processes import identify, kill, marked
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.experiments.verdict import Verdict
@@ -77,7 +77,7 @@ def open_world(folder: Path, collect: bool) -> Iterator[World]:
         settings = {"conf": cluster.session_conf(), "checkpoint": str(disk / "checkpoint"), "collect": collect}
         (folder / "settings.json").write_text(json.dumps(settings))
         kept = start_kept(folder)
-        ending.callback(end, kept)
+        ending.callback(end, kept, folder)
         world = World(folder, disk, cluster, nodes, kept, set())
         world.wait(lambda flow: flow.flowing_since_s is not None and flow.controller_waits, "the first rows")
         cluster.fence()
@@ -94,10 +94,18 @@ def start_kept(folder: Path) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
-def end(kept: subprocess.Popen[bytes]) -> None:
+def end(kept: subprocess.Popen[bytes], folder: Path) -> None:
+    """In order, or else by SIGKILL."""
     if kept.poll() is None:
         kept.send_signal(signal.SIGTERM)
-        kept.wait(FLOW_S)
+        try:
+            kept.wait(FLOW_S)
+        except subprocess.TimeoutExpired:
+            kept.kill()
+            kept.wait()
+            driver = None if (told := read(folder)) is None else identify(told.pid)
+            kill([] if driver is None else [driver])
+            raise
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import java.io.FileNotFoundException
 import java.nio.file.NoSuchFileException
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileAlreadyExistsException, FSDataOutputStream, Path}
+import org.apache.hadoop.fs.{FileAlreadyExistsException, FileSystem, FSDataOutputStream, Path}
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.barograph.lease.{Lease, LeaseFiles, Leases, LocalLeaseFiles, Owner, RemoteLeaseFiles}
@@ -16,22 +16,23 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileMan
  * asynchronous ones too. Executors have no lease and write as usual: names of state files are never used twice (format
  * 2), and only the driver's log says which of them count.
  */
-class FencedCheckpointFiles(path: Path, conf: Configuration) extends FileContextBasedCheckpointFileManager(path, conf) {
+class FencedCheckpointFiles private (path: Path, conf: Configuration, kind: FileSystemKind)
+  extends FileContextBasedCheckpointFileManager(kind.known(path), conf) {
+
+  /** Spark's own way to make it, by reflection: an error here would reach the user wrapped in others. */
+  def this(path: Path, conf: Configuration) = this(path, conf, FileSystemKind.of(path, conf))
+
   /** The operations for leases and fenced files, on the checkpoint's file system. */
   protected def leaseFiles: LeaseFiles =
-    if (scheme == "file") LocalLeaseFiles else new RemoteLeaseFiles(fc)
+    if (kind.scheme == "file") LocalLeaseFiles else new RemoteLeaseFiles(fc)
 
-  private lazy val scheme = fc.makeQualified(path).toUri.getScheme
   private lazy val files = leaseFiles
 
   override def createCheckpointDirectory(): Path = {
-    if (!FencedCheckpointFiles.Atomic(scheme)) throw new IllegalArgumentException(
-      s"the checkpoint $path is on a file system ($scheme) that does not rename atomically, so that two drivers could " +
-        "use it at once: put it on a local disk or HDFS, or set spark.sql.streaming.checkpointFileManagerClass to " +
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileContextBasedCheckpointFileManager to run without " +
-        "a lease")
+    kind.refusal(path).foreach(why => throw new IllegalArgumentException(why))
     val root = super.createCheckpointDirectory()
-    Leases.ensure(root, FencedCheckpointFiles.owner, files, conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs))
+    val patienceMs = conf.getLong(FencedCheckpointFiles.Patience, FencedCheckpointFiles.DefaultPatienceMs)
+    Leases.ensure(root, FencedCheckpointFiles.owner, files, patienceMs)
     root
   }
 
@@ -79,10 +80,31 @@ class FencedCheckpointFiles(path: Path, conf: Configuration) extends FileContext
 object FencedCheckpointFiles {
   private val Patience = "spark.barograph.leasePatienceMs"
   private val DefaultPatienceMs = 10000L
-  private val Atomic = Set("file", "hdfs", "viewfs")
-
   private def owner: Owner = {
     val conf = SparkEnv.get.conf
     Owner.here(conf.getAppId, conf.get("spark.app.name", "without a name"))
+  }
+}
+
+/** isKnown: whether Hadoop has the interface for this scheme that can rename atomically. */
+private final case class FileSystemKind(scheme: String, isKnown: Boolean) {
+  /** A path for which Hadoop gives that interface. No file of an unknown scheme can be reached by another's. */
+  def known(path: Path): Path = if (isKnown) path else new Path("file:///")
+
+  /** Why no query may have its checkpoint there; None if it may. */
+  def refusal(path: Path): Option[String] = Option.unless(FileSystemKind.Atomic(scheme)) {
+    val otherwise = if (isKnown) "FileContextBasedCheckpointFileManager" else "FileSystemBasedCheckpointFileManager"
+    s"the checkpoint $path is on a file system ($scheme) that is not known to rename atomically, so that two drivers " +
+      "could use it at once: put it on a local disk or HDFS, or set spark.sql.streaming.checkpointFileManagerClass to " +
+      s"org.apache.spark.sql.execution.streaming.checkpointing.$otherwise to run without a lease"
+  }
+}
+
+private object FileSystemKind {
+  private val Atomic = Set("file", "hdfs", "viewfs")
+
+  def of(path: Path, conf: Configuration): FileSystemKind = {
+    val scheme = Option(path.toUri.getScheme).getOrElse(FileSystem.getDefaultUri(conf).getScheme)
+    FileSystemKind(scheme, conf.get(s"fs.AbstractFileSystem.$scheme.impl") != null)
   }
 }

@@ -40,8 +40,6 @@ object Credit {
   private val PressedMs = 50L
   /** While buffers are held back, the clock is read before one row in so many. */
   private val RowsPerLook = 8
-  /** A connected receiver that has not been ready for so long does not use credit. */
-  private val StrangerNs = 2000000000L
 
   def of(
       shuffleId: Int, receivers: Int, task: TaskContext, errors: ErrorNotifier, key: Array[Byte], meter: Meter)
@@ -76,7 +74,7 @@ object Credit {
  * The sender's side: how many rows, counted from the epoch's start, each receiver lets it send. It is the handler of
  * the writer's incoming messages. calmMs: how long half-filled buffers wait by Spark's own setting.
  */
-final class Credit private[barograph] (
+class Credit private[barograph] (
     acknowledged: (Int, Long) => Unit, shuffleId: Int, writerId: Int, receivers: Int, task: TaskContext,
     errors: ErrorNotifier, key: Array[Byte], meter: Meter, calmMs: Long)
   extends Guard(acknowledged, shuffleId, writerId, receivers, task, errors, key) {
@@ -134,15 +132,12 @@ final class Credit private[barograph] (
       while (sent >= granted.get(receiver)) {
         if (!asked && ready.get(receiver) == 1L) {
           asked = true
-          StreamingInternals.ask(writer, writerId, receiver)
+          ask(receiver)
         }
         pause()
         turns += 1
         // Other receivers may be waiting for rows that are still in our buffers.
-        if (turns == 1 && sent >= granted.get(receiver)) StreamingInternals.flush(writer)
-        // Our receivers are ready as soon as they are connected. One that is not is Spark's own, and gets all rows.
-        val silent = ready.get(receiver) == 0L && futureClients(receiver).isDone
-        if (silent && System.nanoTime() - sinceNs > Credit.StrangerNs) granted.set(receiver, Long.MaxValue / 2)
+        if (turns == 1 && sent >= granted.get(receiver)) flush()
       }
     } finally { waiting = null; meter.blockedEnds() }
     seen(receiver) = granted.get(receiver)
@@ -153,6 +148,11 @@ final class Credit private[barograph] (
       judge(nowNs)
     }
   }
+
+  private[barograph] def ask(receiver: Int): Unit = StreamingInternals.ask(writer, writerId, receiver)
+
+  /** Send half-filled buffers. */
+  private[barograph] def flush(): Unit = StreamingInternals.flush(writer)
 
   private def judge(nowNs: Long): Unit = {
     rowsUntilLook = Credit.RowsPerLook

@@ -5,20 +5,23 @@ import pytest
 from bench import recovery
 
 MISSED = {
-    "nothing": ([1.0, 1.5, 4.9], [0.4], True, []),
-    "slow in the middle": ([1.0, 2.5, 4.0], [0.4], True, ["median down time, s"]),
-    "slow once": ([1.0, 1.5, 5.1], [0.4], True, ["worst down time, s"]),
-    "everything is replayed again": ([1.0], [0.4, 1.3], True, ["replayed by a second kill, as part of the first's"]),
-    "a row": ([1.0], [0.4], False, ["exact"]),
-    "no pairs": ([1.0], [], True, []),
-    "only pairs": ([], [0.5], True, []),
-}
+    "nothing": ([1.0, 1.5, 4.9], [0.4], [29.0], True, []),
+    "slow in the middle": ([1.0, 2.5, 4.0], [0.4], [29.0], True, ["median down time, s"]),
+    "slow once": ([1.0, 1.5, 5.1], [0.4], [29.0], True, ["worst down time, s"]),
+    "everything is replayed again": (
+        [1.0], [0.4, 1.3], [29.0], True, ["replayed by a second kill, as part of the first's"]
+    ),
+    "a row": ([1.0], [0.4], [29.0], False, ["exact"]),
+    "no pairs": ([1.0], [], [29.0], True, []),
+    "only pairs": ([], [0.5], [], True, []),
+    "the target": ([1.0], [0.4], [12.0, 30.1, 20.0], True, ["worst recovery under the target, s"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", MISSED)
 def test_bars(case: str) -> None:
-    down_s, again, exact, missed = MISSED[case]
-    assert [b.name for b in recovery.bars_of(down_s, again, exact) if not b.met] == missed
+    down_s, again, recovered_s, exact, missed = MISSED[case]
+    assert [b.name for b in recovery.bars_of(down_s, again, recovered_s, exact) if not b.met] == missed
 
 
 def test_causes_are_counted_by_kind() -> None:
@@ -33,3 +36,10 @@ def test_a_kill_that_was_not_settled_has_no_catch_up() -> None:
     assert found["down_s"] == {"median": 1.5, "worst": 2.0, "count": 2}
     assert found["catch_up_s"] == {"median": 4.0, "worst": 4.0, "count": 1}
     assert found["parts_s"] == {}
+
+
+def test_a_backlog_is_gone_after_the_last_second_with_more_rows_than_become_due() -> None:
+    output = {t: 30 if t < 400 else 10 for t in range(1000)}  # by centisecond: four seconds of 3,000 rows, then 1,000
+    assert recovery.last_above_ms(output, 0.0, 10_000.0, 1200.0) == pytest.approx(4900.0, abs=20.0)
+    assert recovery.last_above_ms(output, 5000.0, 10_000.0, 1200.0) == 5000.0, "there was none"
+    assert recovery.last_above_ms(output, 0.0, 3000.0, 1200.0) == 3000.0, "the next kill came before it was gone"

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from pyspark.errors import IllegalArgumentException
 from tests.priority.test_manager import Water
 
 from barograph.engines.spark.orders.source_gates import SourceGates
@@ -52,11 +53,12 @@ class Broken(Water):
     """PriorityHooks that fail for a while."""
 
     failures = 3
+    error: Exception = OSError("the network is down")
 
     def drained(self, topology: str) -> bool:
         if self.failures > 0:
             self.failures -= 1
-            raise OSError("the network is down")
+            raise self.error
         return super().drained(topology)
 
 
@@ -110,12 +112,25 @@ def test_two_drivers_of_one_name_keep_their_own_priorities(tmp_path: Path, caplo
     assert sorted(p.name for p in tmp_path.glob("*.json")) == ["priorities-my-app-1-2.json", "priorities-my-app-1.json"]
 
 
-def test_errors_are_reported_and_the_step_is_tried_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("the network is down"),
+        ValueError("the network is down"),
+        IllegalArgumentException("the network is down"),
+    ],
+    ids=lambda e: type(e).__name__,
+)
+def test_errors_are_reported_and_the_step_is_tried_again(
+    error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     water = Broken()
+    water.error = error
     with priorities(tmp_path, Engine(), Clock(), water) as found:
         found.trigger("a", True)
         wait_until(lambda: "resume a" in water.did)
         assert "the network is down" in found.problems
+        assert any(type(error).__name__ in r.getMessage() for r in caplog.records if r.levelname == "WARNING")
         with pytest.raises(BadInput, match="there is no topology 'x'"):
             found.trigger("x", True)
 

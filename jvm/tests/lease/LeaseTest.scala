@@ -1,22 +1,27 @@
 package org.apache.spark.barograph.lease
 
-import java.nio.file.{Files, NoSuchFileException}
+import java.nio.file.{Files, NoSuchFileException, Path => JavaPath}
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.util.{Try, Using}
 
 import org.apache.hadoop.fs.{FileContext, Path}
 import org.junit.jupiter.api.Assertions._
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
 
 class LeaseTest {
+  @TempDir var folder: JavaPath = _
   private val here = Owner.here("app-1", "first")
   /** Of another machine: only its renewals tell whether it lives. */
   private val there = here.copy(machine = "another", host = "far", application = "app-2", name = "second")
   private val remote = new RemoteLeaseFiles(FileContext.getLocalFSFileContext)
 
   private def eachKind(test: (LeaseFiles, Path) => Unit): Unit = Seq(LocalLeaseFiles, remote).foreach { files =>
-    test(files, new Path(s"file:${Files.createTempDirectory("lease")}"))
+    test(files, newRoot())
   }
+
+  private def newRoot() = new Path(s"file:${Files.createTempDirectory(folder, "lease")}")
 
   private def write(files: LeaseFiles, lease: Lease, to: Path): Unit = {
     val temporary = lease.temporary()
@@ -29,13 +34,18 @@ class LeaseTest {
     assertEquals(1L, first.number)
     write(files, first, new Path(root, "0"))
     assertTrue(files.exists(new Path(root, "0")))
-    val renewing = new Thread(() => while (true) { first.renew(); Thread.sleep(50) })
-    renewing.setDaemon(true)
+    val over = new CountDownLatch(1)
+    val renewing = new Thread(() => while (!over.await(50, TimeUnit.MILLISECONDS)) first.renew())
     renewing.start()
-    val refused = assertThrows(classOf[LeaseRefused], () => Lease.acquire(root, here, files, 1000))
-    assertTrue(refused.getMessage.contains("the application second (app-2) on far, process"), refused.getMessage)
-    assertThrows(classOf[LeaseRefused], () => Lease.acquire(root, here, files, 0))
-    assertTrue(first.stands)
+    try {
+      val refused = assertThrows(classOf[LeaseRefused], () => Lease.acquire(root, here, files, 1000))
+      assertTrue(refused.getMessage.contains("the application second (app-2) on far, process"), refused.getMessage)
+      assertThrows(classOf[LeaseRefused], () => Lease.acquire(root, here, files, 0))
+      assertTrue(first.stands)
+    } finally {
+      over.countDown()
+      renewing.join()
+    }
   }
 
   @Test def anOwnerThatDoesNotRenewLosesItsLeaseBetweenAnyTwoOperations(): Unit = eachKind { (files, root) =>
@@ -56,7 +66,7 @@ class LeaseTest {
   }
 
   @Test def aLocalFenceIsNeverMadeAgain(): Unit = {
-    val root = new Path(s"file:${Files.createTempDirectory("lease")}")
+    val root = newRoot()
     val slow = Lease.acquire(root, there, LocalLeaseFiles, 300)
     Lease.acquire(root, here, LocalLeaseFiles, 300)
     assertThrows(classOf[NoSuchFileException], () => LocalLeaseFiles.open(slow.temporary()))

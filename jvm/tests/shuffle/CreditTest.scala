@@ -50,6 +50,29 @@ class CreditTest {
     assertTrue(errors.getError().isEmpty)
   }
 
+  /** However late it is: every receiver that has proven itself is an instance, and instances grant credit. */
+  @Test def aProvenReceiverThatIsNotReadyGetsNoRow(): Unit = {
+    val credit = new Unwritten
+    val reader = Connection.proven(credit, 1, key)
+    val sender = new Thread(() => credit.await(1, 0L))
+    sender.start()
+    sender.join(2500)
+    assertEquals(0L, credit.grantedTo(1))
+    assertTrue(sender.isAlive)
+    reader.send(message(1, Credit.Ready))
+    while (credit.asked.isEmpty) Thread.onSpinWait()
+    reader.send(message(1, -3))
+    sender.join()
+    assertEquals(3L, credit.grantedTo(1))
+  }
+
+  /** Of a writer that has nothing in its buffers. */
+  private class Unwritten extends Credit((_, _) => (), 0, 0, 2, TaskContext.empty(), errors, key, meter, 50L) {
+    @volatile var asked = Seq.empty[Int]
+    override private[barograph] def ask(receiver: Int): Unit = asked :+= receiver
+    override private[barograph] def flush(): Unit = ()
+  }
+
   @Test def aSenderEndsWhenEveryReceiverHasEnough(): Unit = {
     receive(message(0, Credit.Enough))
     receive(message(1, Credit.Enough))

@@ -52,8 +52,8 @@ STEERING = (
     Option(
         name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=30.0, above=0,
         off="off",
-        meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows; "
-        "off: epochs have their own length",
+        meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows, "
+        "under a policy that only advises if it is set; off: epochs have their own length",
     ),
     Option(
         name="history", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="DIR",

@@ -107,6 +107,7 @@ class ControllerKeeper:
         self._closed = threading.Event()
         self._ends = EndWatch()
         self._quick_deaths = 0
+        self._warnings = OnceOnly(logging.getLogger(__name__))
         self._last: Heartbeat | None = None
         self._look_s = _SHORTEST_LOOK_S
         self.process = self._start()
@@ -150,27 +151,44 @@ class ControllerKeeper:
                 out.close()
 
     def _watch(self) -> None:
+        ended = False  # whether its end has been told
         while not self._closed.is_set():
-            there = identify(self.process.pid)
-            self._ends.wait([there] if there is not None else [], self._look_s if there is not None else 0.0)
-            if self._closed.is_set():
-                return
-            code = self.process.poll()
-            if code is None:
-                if (why := self._hangs()) is None:
+            try:
+                if not ended and not (ended := self._has_ended()):
                     continue
-                self.process.kill()
-                self.process.wait()
-                self._tell(f"the controller hung ({why}) and was ended")
-            else:
-                self._tell(f"the controller ended with code {code}")
-            # Back off, so that a controller which fails at once is not restarted all the time.
-            quick = time.monotonic() - self._started_s < _QUICK_DEATH_S
-            self._quick_deaths = self._quick_deaths + 1 if quick else 0
-            wait_s = doubled_s(_FIRST_WAIT_S, self._quick_deaths - 1, _LONGEST_WAIT_S) if quick else 0.0
-            if self._closed.wait(wait_s):
-                return
-            self.process = self._start()
+                # Back off, so that a controller which fails at once is not restarted all the time.
+                quick = time.monotonic() - self._started_s < _QUICK_DEATH_S
+                self._quick_deaths = self._quick_deaths + 1 if quick else 0
+                wait_s = doubled_s(_FIRST_WAIT_S, self._quick_deaths - 1, _LONGEST_WAIT_S) if quick else 0.0
+                if self._closed.wait(wait_s):
+                    return
+                self.process = self._start()
+                ended = False
+                self._warnings.over("keeper")
+            except Exception as error:  # noqa: BLE001  # the machine may have no process, memory or descriptor left
+                what = "cannot be started" if ended else "cannot be watched"
+                self._warnings.warn(
+                    "keeper", f"the controller {what}: {type(error).__name__}: {error}; it is tried again"
+                )
+                if not ended:
+                    self._closed.wait(_LOOK_S)
+
+    def _has_ended(self) -> bool:
+        """Wait until it ends, or it is time to look whether it hangs. One that hangs is ended. Tells its end."""
+        there = identify(self.process.pid)
+        self._ends.wait([there] if there is not None else [], self._look_s if there is not None else 0.0)
+        if self._closed.is_set():
+            return False
+        code = self.process.poll()
+        if code is not None:
+            self._tell(f"the controller ended with code {code}")
+        elif (why := self._hangs()) is not None:
+            self.process.kill()
+            self.process.wait()
+            self._tell(f"the controller hung ({why}) and was ended")
+        else:
+            return False
+        return True
 
     def _tell(self, sentence: str) -> None:
         self.said.append(sentence)

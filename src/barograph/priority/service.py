@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from py4j.protocol import Py4JError
-
 from barograph.engines.epoch_length import load_rows_s
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.priority_hooks import SparkPriorityHooks
@@ -129,10 +127,13 @@ class PriorityService:
             try:
                 wait_s = self.turn()
                 self._warnings.over("turn")
-            except (Py4JError, OSError, BadInput, RuntimeError) as error:
+            except Exception as error:  # noqa: BLE001  # a topology must not stay paused, whatever failed
                 # The application may be ending, or a disk be full: it is tried again, and ``problems`` has the error.
                 self.problems.append(str(error))
-                self._warnings.warn("turn", f"a change of priorities could not go on: {error}; it is tried again")
+                self._warnings.warn(
+                    "turn",
+                    f"a change of priorities could not go on: {type(error).__name__}: {error}; it is tried again",
+                )
                 wait_s = AGAIN_S
             self._wake.wait(wait_s)
             self._wake.clear()

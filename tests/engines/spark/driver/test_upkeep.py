@@ -4,18 +4,22 @@ import threading
 from collections.abc import Mapping
 
 import pytest
+from pyspark.errors import IllegalArgumentException
 
 from barograph.engines.spark.bridge.reports import LastReport
 from barograph.engines.spark.driver.upkeep import ExecutorWatch, RegularUpkeep
 
+# PySpark raises errors of Java as types of its own, which Py4J does not know.
+ERRORS = (ConnectionResetError("no answer"), ValueError("odd"), IllegalArgumentException("odd"))
+each_error = pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
 REPORTS = {"1": LastReport(0.2), "2": LastReport(0.1, ("1",))}
 
 
 class FakeEngine:
     """fails: whether calls raise, as they do while Spark's gateway cannot be reached."""
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, error: Exception = ERRORS[0]) -> None:
+        self.calls, self.error = 0, error
         self.called, self.failed = threading.Semaphore(0), threading.Semaphore(0)
         self.fails = False
         self.alive = True
@@ -24,7 +28,7 @@ class FakeEngine:
         self.calls += 1
         if self.fails:
             self.failed.release()
-            raise ConnectionResetError("no answer")
+            raise self.error
         self.called.release()
 
     def lives(self) -> bool:
@@ -35,8 +39,9 @@ def happened(what: threading.Semaphore, times: int) -> bool:
     return all(what.acquire(timeout=20) for _ in range(times))
 
 
-def test_it_goes_on_after_errors_until_it_is_closed(caplog: pytest.LogCaptureFixture) -> None:
-    engine = FakeEngine()
+@each_error
+def test_it_goes_on_after_errors_until_it_is_closed(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine(error)
     upkeep = RegularUpkeep({"its work": engine}, every_s=0.001)
     assert happened(engine.called, 2)
     engine.fails = True
@@ -47,7 +52,8 @@ def test_it_goes_on_after_errors_until_it_is_closed(caplog: pytest.LogCaptureFix
     calls = engine.calls
     assert not upkeep._thread.is_alive()
     assert engine.calls == calls
-    assert len([r for r in caplog.records if r.levelname == "WARNING"]) == 1
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert warning.startswith(f"its work failed: {type(error).__name__}: ")
 
 
 def test_it_ends_with_the_application() -> None:
@@ -80,14 +86,14 @@ class Reporting:
 
 
 class Judge:
-    def __init__(self, fails: bool = False) -> None:
-        self.fails = fails
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
         self.seen: list[Mapping[str, LastReport]] = []
 
     def judge(self, reports: Mapping[str, LastReport]) -> None:
         self.seen.append(reports)
-        if self.fails:
-            raise ConnectionResetError("no answer")
+        if self.error is not None:
+            raise self.error
 
 
 def test_it_asks_once_for_all() -> None:
@@ -97,8 +103,9 @@ def test_it_asks_once_for_all() -> None:
     assert [judge.seen for judge in judges] == [[REPORTS], [REPORTS]]
 
 
-def test_all_judge_before_an_error_is_raised() -> None:
-    broken, other = Judge(fails=True), Judge()
-    with pytest.raises(ConnectionResetError):
+@each_error
+def test_all_judge_before_an_error_is_raised(error: Exception) -> None:
+    broken, other = Judge(error), Judge()
+    with pytest.raises(type(error)):
         ExecutorWatch(Reporting(), broken, other).keep_up()
     assert other.seen == [REPORTS]

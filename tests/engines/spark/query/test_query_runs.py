@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, IllegalArgumentException
 from tests.engines.spark.query.fake_engine import STOPPED, FakeEngine, FakeWriter, died
 
 from barograph.engines.spark.engine import SparkEngine
@@ -252,6 +252,19 @@ def test_a_stopped_query_ends_in_order() -> None:
     assert (query.awaitTermination(1.0), query.exception(), query.isActive) == (True, None, False)
 
 
+def test_a_lease_that_cannot_be_given_back_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+
+    def fail(*_: object) -> None:
+        raise IllegalArgumentException("no such path")
+
+    monkeypatch.setattr(engine, "keep_lease", fail)
+    engine.runs[0].end_with(STOPPED)
+    assert query.awaitTermination(10.0) is True
+
+
 def test_a_requested_restart_waits_for_a_query_that_dies_while_its_epoch_is_being_ended() -> None:
     engine = FakeEngine()
     query = supervised(engine)
@@ -360,14 +373,23 @@ def test_a_query_that_is_stopped_for_a_request_in_the_moment_it_is_up_again_is_s
     query.stop()
 
 
-def test_work_between_two_runs_that_fails_is_a_problem_and_no_end() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [JavaError("java.lang.IllegalStateException: no executor"), ValueError("odd"), IllegalArgumentException("odd")],
+    ids=lambda e: type(e).__name__,
+)
+def test_work_between_two_runs_that_fails_is_a_problem_and_no_end(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PySpark raises errors of Java as types of its own, which Py4J does not know."""
     engine = FakeEngine()
     query = supervised(engine)
     assert query.await_up(10.0)
 
     def between() -> str:
-        raise JavaError("java.lang.IllegalStateException: no executor")
+        raise error
 
-    assert "IllegalStateException" in query.repartition(None, between)
-    assert query.isActive and threading.active_count() > 1
+    assert str(error) in query.repartition(None, between)
+    assert query.isActive and [r.runId for r in engine.runs] == ["run-1", "run-2"]
+    assert any(type(error).__name__ in r.getMessage() for r in caplog.records if r.levelname == "WARNING")
     query.stop()

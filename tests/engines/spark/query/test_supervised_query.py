@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import IllegalArgumentException, StreamingQueryException
 from pyspark.sql import DataFrame
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.engines.spark.conftest import await_all_executors
 
 from barograph.config import default
@@ -24,6 +25,7 @@ from barograph.engines.spark.cluster.processes import alive, send
 from barograph.engines.spark.driver import epoch_bounds
 from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.engines.spark.query.supervised_query import Supervised
+from barograph.engines.spark.session import real_time
 from barograph.model import BadInput, Instance, Outcome, Placement, Plan, Rescale
 from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
@@ -379,6 +381,20 @@ def test_without_a_checkpoint_nothing_is_supervised(stage: LocalCluster) -> None
         stage.supervisor.start(
             lambda: frame.writeStream.format("noop").outputMode("update").trigger(realTime="5 seconds")  # type: ignore[call-overload]
         )
+
+
+def test_a_checkpoint_on_a_file_system_without_atomic_rename_is_refused_in_one_sentence(stage: LocalCluster) -> None:
+    lines = stage.spark.readStream.format("org.apache.spark.barograph.ReplaySource")
+    frame = lines.options(segments="0.0:1.0:10.0:10.0", partitions="1").load()
+
+    def build() -> DataStreamWriter:
+        writer = frame.writeStream.format("noop").outputMode("update").option("checkpointLocation", "odd://here/counts")
+        return real_time(writer, 5.0)
+
+    with pytest.raises(IllegalArgumentException) as raised:
+        stage.supervisor.start(build)
+    (sentence,) = str(raised.value).splitlines()
+    assert sentence.startswith("the checkpoint odd://here/counts is on a file system (odd) that is not known to rename")
 
 
 @pytest.mark.slow

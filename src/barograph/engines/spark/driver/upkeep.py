@@ -9,8 +9,6 @@ import threading
 from collections.abc import Mapping
 from typing import Protocol
 
-from py4j.protocol import Py4JError
-
 from barograph.engines.spark.bridge.reports import LastReport
 from barograph.logs import OnceOnly
 
@@ -46,10 +44,10 @@ class RegularUpkeep:
                 try:
                     kept.keep_up()
                     self._warnings.over(what)
-                except (Py4JError, OSError) as error:
+                except Exception as error:  # noqa: BLE001  # PySpark makes types of its own of Java's errors
                     if not kept.lives():
                         return
-                    self._warnings.warn(what, f"{what} failed: {error}; it is tried again")
+                    self._warnings.warn(what, f"{what} failed: {type(error).__name__}: {error}; it is tried again")
 
 
 class ReportedExecutors(Protocol):
@@ -76,11 +74,11 @@ class ExecutorWatch:
     def keep_up(self) -> None:
         """Each judges, also if another fails; the first error is raised afterwards."""
         reports = self._engine.last_reports()
-        failed: Py4JError | OSError | None = None
+        failed: Exception | None = None
         for judge in self._judges:
             try:
                 judge.judge(reports)
-            except (Py4JError, OSError) as error:
+            except Exception as error:  # noqa: BLE001  # it is raised below
                 failed = failed or error
         if failed is not None:
             raise failed

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from functools import partial
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -106,7 +105,7 @@ class QueryRuns:
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
             self._engine.set_restartable(self.topology, None)
             self._writers.close()
-            with tolerated(log, f"{self.topology}: its lease was not given back", Py4JError, OSError):
+            with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
                 self._engine.keep_lease(self._checkpoint, False)
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
@@ -121,7 +120,7 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
         else:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
-            with tolerated(log, f"{self.topology} could not be stopped", Py4JError, OSError):
+            with tolerated(log, f"{self.topology} could not be stopped", Exception):
                 self.query.stop()
         log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error)
         self._give_up(error, why)
@@ -148,7 +147,7 @@ class QueryRuns:
                 raise
             log.warning("%s could not be started again: %s; it may be tried again", self.topology, error)
             return error
-        with tolerated(log, f"{self.topology}: reports of its last run are lost", Py4JError):
+        with tolerated(log, f"{self.topology}: reports of its last run are lost", Exception):
             self.progress.extend(progress_texts(stopped))
         return None
 
@@ -178,8 +177,9 @@ class QueryRuns:
             self.doing = "stopped until the plan is carried out"
             try:
                 problem = request.between() or problem
-            except (Py4JError, OSError) as error:
-                problem = f"what was to be done while it was down failed: {error}"
+            except Exception as error:  # noqa: BLE001  # the query starts again whatever became of the plan
+                problem = f"what was to be done while it was down failed: {type(error).__name__}: {error}"
+                log.warning("%s is started again: %s", self.topology, problem)
         with self.lock:
             if self.stopping.is_set():
                 return None
@@ -195,7 +195,7 @@ class QueryRuns:
 
     def _repartitioned(self, checkpoint: str, count: int) -> str:
         self.doing = f"splitting its state over {count} instances"
-        return split_state(self._engine, checkpoint, count, self.stopping.wait)
+        return split_state(self._engine, checkpoint, count, self.stopping.wait, self._patience.ask)
 
     def _await_up(self) -> QueryRunEnd | None:
         """Wait until every instance of this run is up. Returns how the run ended if it ended before."""
@@ -260,7 +260,7 @@ class QueryRuns:
                 return None
             if _UNFINISHED in (text if refused is None else str(refused)):
                 root = checkpoint_of(dead)
-                self._repartitioned(root, self._engine.unfinished_repartition(root))
+                self._repartitioned(root, self._patience.ask(partial(self._engine.unfinished_repartition, root)))
             if not self._tried(dead):
                 return None
             refused = self._refused
@@ -292,7 +292,7 @@ class QueryRuns:
 
     def _error_of(self, dead: StreamingQuery, text: str) -> Exception:
         """Spark's exception of a run that died."""
-        with tolerated(log, f"{self.topology}: Spark's exception is lost", Py4JError, OSError):
+        with tolerated(log, f"{self.topology}: Spark's exception is lost", Exception):
             return dead.exception() or RuntimeError(text)
         return RuntimeError(text)
 

@@ -3,12 +3,14 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from barograph.engines.spark.backoff import doubled_s
 
 TRIES = 4
 FIRST_WAIT_S = 0.1
+_T = TypeVar("_T")
 
 
 class RepartitionsState(Protocol):
@@ -41,13 +43,22 @@ class RestartRequest:
         self.done.set()
 
 
-def split_state(engine: RepartitionsState, checkpoint: str, count: int, stopping: Callable[[float], bool]) -> str:
+class AsksAgain(Protocol):
+    """Asks until it is answered, for as long as an outage may last."""
+
+    def __call__(self, question: Callable[[], _T]) -> _T: ...
+
+
+def split_state(
+    engine: RepartitionsState, checkpoint: str, count: int, stopping: Callable[[float], bool], ask: AsksAgain
+) -> str:
     """Returns "" when the state is split over ``count`` instances; else why not, and it is split as before.
 
-    stopping: waits so many seconds and returns whether the query is being stopped."""
+    stopping: waits so many seconds and returns whether the query is being stopped. ask: for what reads the checkpoint,
+    whose file system may be away when a repartition has failed."""
     why = engine.repartition(checkpoint, count)
     tries = 1
-    while why and tries < TRIES and engine.unfinished_repartition(checkpoint):
+    while why and tries < TRIES and ask(partial(engine.unfinished_repartition, checkpoint)):
         # A repartition fails if an executor dies meanwhile; if it had begun, it can be repeated.
         if stopping(doubled_s(FIRST_WAIT_S, tries)):
             break
