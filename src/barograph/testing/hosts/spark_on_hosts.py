@@ -19,6 +19,7 @@ from barograph.engines.spark.cluster.java import VECTOR, find_java, pyspark_home
 from barograph.engines.spark.cluster.launch import scala_version
 from barograph.engines.spark.cluster.start_signs import StartFailed, tail
 from barograph.engines.spark.conf import WORKLOADS_JAR, plugin_jar
+from barograph.engines.spark.folders import cache_folder
 from barograph.engines.spark.security.secret import DAEMONS_FILE, make_secret, read_secret
 from barograph.testing.hosts.host import ROOM, SHARED, Host, Sight
 from barograph.testing.hosts.network import Hosts, open_hosts
@@ -36,14 +37,15 @@ _OPENED = ("java.lang", "java.nio", "java.net", "java.util", "java.util.concurre
 class SparkOnHosts:
     """workers: names of the hosts with a worker. seats: of each executor; there is one on each host.
 
-    java: where hosts have it. sight: of the hosts of workers. is_secret: whether the cluster asks for a secret, which
-    ``properties`` has."""
+    java: where hosts have it. sight: of the hosts of workers. own_sight: of the driver's host. is_secret: whether the
+    cluster asks for a secret, which ``properties`` has."""
 
     hosts: Hosts
     workers: tuple[str, ...]
     seats: int
     java: Path
     sight: Sight
+    own_sight: Sight
     is_secret: bool
 
     @property
@@ -68,6 +70,10 @@ class SparkOnHosts:
         self.start_worker(name)
         _await(self.log(name), REGISTERED)
         return name
+
+    def add_host(self, name: str) -> Host:
+        """A further host without a worker, which sees what the driver's does: for what a query reads and writes."""
+        return self.hosts.add(name, self.own_sight)
 
     def start_worker(self, name: str) -> None:
         arguments = ["worker.Worker", "--cores", str(self.seats), "--memory", "2g", *self._secret(name), self.master]
@@ -125,11 +131,12 @@ def open_spark_on_hosts(
     java = find_java()
     elsewhere = {SPARK: pyspark_home(), JAVA: java.runtime}
     package = Path(barograph.__file__).parent
-    kept = (Path(sys.prefix), Path(sys.base_prefix), java.home, java.runtime, package.parent, *programs)
-    sight = Sight(elsewhere, covered=(pyspark_home(), package))
-    with open_hosts({**dict.fromkeys(names, sight), DRIVER: Sight(elsewhere, kept=kept)}) as hosts:
+    kept = (Path(sys.prefix), Path(sys.base_prefix), java.home, java.runtime, package.parent, cache_folder(), *programs)
+    sight = Sight(elsewhere, covered=(pyspark_home(), package, cache_folder()))
+    own_sight = Sight(elsewhere, kept=kept)
+    with open_hosts({**dict.fromkeys(names, sight), DRIVER: own_sight}) as hosts:
         home = JAVA if java.home == java.runtime else SHARED / "java"
-        cluster = SparkOnHosts(hosts, names, seats, home, sight, is_secret)
+        cluster = SparkOnHosts(hosts, names, seats, home, sight, own_sight, is_secret)
         if is_secret:
             make_secret(hosts.home.folder)
         if java.home != java.runtime:
