@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,9 @@ def test_one_line_names_the_file_of_the_jvm(
     assert capsys.readouterr().err.count("Spark's own output is in ") == 1
     main(["submit", "--verbose", "--master", "local[2]", "app.py"])
     assert "Spark's own output is in " not in capsys.readouterr().err
-    assert len(launched) == 2
+    (script, _), (verbose, _) = launched
+    assert calling.spark_output(script, print) is not None and calling.spark_output(verbose, print) is None
+    assert calling.spark_output(replace(script, main_class="app.Main"), print) is None, "it writes to the JVM's own"
 
 
 def test_only_the_standard_error_of_the_jvm_goes_to_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

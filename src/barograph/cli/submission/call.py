@@ -99,8 +99,9 @@ class SubmitCall:
 
 def spark_output(launch: SubmitCall, say: Callable[[str], None]) -> Path | None:
     """A file for what Spark's JVM writes to its standard error. The program's own output is not in it: spark-submit
-    passes what the program writes, to either stream, to its standard output. None: it was asked for on the terminal."""
-    if any(name == "--verbose" for name, _ in launch.options):
+    passes what a script writes, to either stream, to its standard output. None: it was asked for on the terminal, or
+    the program is a jar, which writes to the JVM's own."""
+    if launch.main_class or any(name == "--verbose" for name, _ in launch.options):
         return None
     file = new_log_folder("submit") / SPARK
     say(f"Spark's own output is in {file}")
