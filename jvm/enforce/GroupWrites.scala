@@ -90,9 +90,12 @@ object GroupWrites {
       // weighs what is reserved for it, as a part of a plain thread, and all instances together weigh the sum.
       val groups = held.map { case (instance, (tid, share)) =>
         val reserved = if (share.reservedMilliPct > 0) share.reservedMilliPct else share.limitMilliPct
-        instance -> InstanceGroup(tid, quotaOf(share.limitMilliPct, together), weight(version, Math.min(100000L, reserved)))
+        val weighed = weight(version, Math.min(100000L, reserved))
+        instance -> InstanceGroup(tid, quotaOf(share.limitMilliPct, together), weighed)
       }
-      val all = held.values.map { case (_, s) => if (s.reservedMilliPct > 0) s.reservedMilliPct else s.limitMilliPct }.sum
+      val all = held.values.map { case (_, s) =>
+        if (s.reservedMilliPct > 0) s.reservedMilliPct else s.limitMilliPct
+      }.sum
       Written(weight(version, all), together, groups)
     }
 

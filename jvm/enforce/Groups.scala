@@ -92,7 +92,9 @@ final class Groups(find: () => OwnGroup, pid: Long, write: (Path, String) => Uni
 
   private def remove(folder: Path): Unit = Try(Files.deleteIfExists(folder)) // it is in use: removed the next time
 
-  /** One write. A group of ours (in `all`) is made if it does not exist. A thread that has just ended needs no group. */
+  /**
+   * One write. A group of ours (in `all`) is made if it does not exist. A thread that has just ended needs no group.
+   */
   private def apply(one: Write, all: Path): Unit =
     try {
       if (one.path.startsWith(all)) Files.createDirectories(one.path.getParent)

@@ -63,10 +63,10 @@ object OwnGroup {
   private def group(version: Int, own: Path, root: Path, point: Path): OwnGroup =
     OwnGroup(version, if (own.startsWith(root)) point.resolve(root.relativize(own)).normalize() else point, point)
 
-  /** number:controllers:path; the line of version 2 has no controllers. */
-  private def path(own: String, controller: String): Option[Path] = own.linesIterator.map(_.split(":", 3)).collectFirst {
+  /** of: a controller. Lines are number:controllers:path; that of version 2 has no controllers. */
+  private def path(own: String, of: String): Option[Path] = own.linesIterator.map(_.split(":", 3)).collectFirst {
     case Array(number, names, path)
-      if (if (controller.isEmpty) number == "0" && names.isEmpty else names.split(",").contains(controller)) =>
+      if (if (of.isEmpty) number == "0" && names.isEmpty else names.split(",").contains(of)) =>
       Path.of(path)
   }
 

@@ -2,8 +2,8 @@ package org.apache.spark.barograph.enforce
 
 /**
  * The CPU of all limited instances of an executor together, where its control group has a quota: without a reserve they
- * could use that up, and the kernel would stop the whole JVM, network and garbage collection too, until the next period.
- * While they have used more than that, instances above their share wait; an instance within its share does not.
+ * could use that up, and the kernel would stop the whole JVM, network and garbage collection too, until the next
+ * period. While they have used more than that, instances above their share wait; an instance within its share does not.
  */
 final class Pool {
   @volatile private var cores = Allowance.Free

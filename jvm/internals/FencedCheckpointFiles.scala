@@ -8,7 +8,8 @@ import org.apache.hadoop.fs.{FileAlreadyExistsException, FileSystem, FSDataOutpu
 
 import org.apache.spark.SparkEnv
 import org.apache.spark.barograph.lease.{Lease, LeaseFiles, Leases, LocalLeaseFiles, Owner, RemoteLeaseFiles}
-import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileManager, FileContextBasedCheckpointFileManager}
+import org.apache.spark.sql.execution.streaming.checkpointing.{
+  CheckpointFileManager, FileContextBasedCheckpointFileManager}
 
 /**
  * The files of checkpoints, written by one driver only: the start of a query takes the checkpoint's lease, and every
@@ -96,7 +97,8 @@ private final case class FileSystemKind(scheme: String, isKnown: Boolean) {
   def refusal(path: Path): Option[String] = Option.unless(FileSystemKind.Atomic(scheme)) {
     val otherwise = if (isKnown) "FileContextBasedCheckpointFileManager" else "FileSystemBasedCheckpointFileManager"
     s"the checkpoint $path is on a file system ($scheme) that is not known to rename atomically, so that two drivers " +
-      "could use it at once: put it on a local disk or HDFS, or set spark.sql.streaming.checkpointFileManagerClass to " +
+      "could use it at once: put it on a local disk or HDFS, or set " +
+      "spark.sql.streaming.checkpointFileManagerClass to " +
       s"org.apache.spark.sql.execution.streaming.checkpointing.$otherwise to run without a lease"
   }
 }

@@ -138,8 +138,9 @@ package org.apache.spark.barograph.internals {
     }
 
     /**
-     * Waits until an epoch that this run has ended is in the commit log: Spark writes the logs of some stateless queries
-     * while it plans the next epoch. If that fails, Spark interrupts this wait, and the query ends with the cause.
+     * Waits until an epoch that this run has ended is in the commit log: Spark writes the logs of some stateless
+     * queries while it plans the next epoch. If that fails, Spark interrupts this wait, and the query ends with the
+     * cause.
      */
     def awaitCommit(query: StreamExecution, epoch: Long): Unit = query match {
       case async: AsyncProgressTrackingMicroBatchExecution =>

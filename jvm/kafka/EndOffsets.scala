@@ -32,8 +32,8 @@ trait EndOffsetClient {
 
 /**
  * Asks for the ends of all partitions that are read here with the same options, again and again, on a thread of its
- * own: a broker that does not answer delays no report and no row, and its figures grow old. The thread ends when nothing
- * was read for a while.
+ * own: a broker that does not answer delays no report and no row, and its figures grow old. The thread ends when
+ * nothing was read for a while.
  */
 final class EndOffsetAsker(
     open: () => EndOffsetClient, ended: EndOffsetAsker => Boolean, everyMs: Long = 400L, lingerMs: Long = 30000L,

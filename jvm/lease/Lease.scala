@@ -16,9 +16,9 @@ class LeaseLost(message: String) extends IllegalStateException(message)
 /**
  * One driver's right to write to one checkpoint. In the checkpoint's folder `lease` the owners are numbered; the
  * highest number has the lease. NUMBER.owner describes that owner and is renewed; NUMBER.released says that it is over.
- * The folder NUMBER is the fence: every file of the checkpoint is first written there and then moved to its place. A driver
- * that takes the lease over makes the next number and moves the fences of all lower numbers away, so that an owner that
- * was only slow can move nothing any more, not even if it was stopped immediately before.
+ * The folder NUMBER is the fence: every file of the checkpoint is first written there and then moved to its place. A
+ * driver that takes the lease over makes the next number and moves the fences of all lower numbers away, so that an
+ * owner that was only slow can move nothing any more, not even if it was stopped immediately before.
  */
 final class Lease private (val root: Path, val number: Long, val owner: Owner, files: LeaseFiles) {
   private val folder = Lease.folder(root)

@@ -113,7 +113,8 @@ object Leases {
   private def beat(): Unit = synchronized {
     if (!beating.exists(_.isAlive)) {
       val thread = new Thread(() => while (true) {
-        Thread.sleep(entries.values.asScala.map(_.patienceMs / Lease.BeatsInPatience).minOption.getOrElse(1000L).max(50L))
+        val beatsMs = entries.values.asScala.map(_.patienceMs / Lease.BeatsInPatience)
+        Thread.sleep(beatsMs.minOption.getOrElse(1000L).max(50L))
         // Not under the entry's lock, which a write may hold while the file system hangs.
         entries.values.asScala.flatMap(_.lease).foreach(lease => try lease.renew() catch { case NonFatal(_) => })
         try look() catch { case NonFatal(_) => }

@@ -119,7 +119,9 @@ class CuttableReader(
     RecordStatus.newStatusWithoutArrivalTime(false)
   }
 
-  /** Whether a call waited for rows: it found none, or it took long and, by the last figure, no row was there before. */
+  /**
+   * Whether a call waited for rows: it found none, or it took long and, by the last figure, no row was there before.
+   */
   private def waited(ns: Long, found: Boolean): Boolean = !found || ns >= CuttableReader.ShortNs && {
     val load = life.meter.load
     load == null || load.dueRows(System.currentTimeMillis()) <= load.position(life.rowsRead.value)

@@ -163,8 +163,8 @@ object Bridge {
     SparkInternals.context(session).cancelJobGroup(run, why)
 
   /**
-   * End these executors, unless one of them runs a task: then none ends. left: how many are wanted from now on; below 0:
-   * the others that live now.
+   * End these executors, unless one of them runs a task: then none ends. left: how many are wanted from now on; below
+   * 0: the others that live now.
    */
   def release(session: SparkSession, executors: String, left: Int): Boolean =
     SparkInternals.release(

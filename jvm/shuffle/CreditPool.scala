@@ -9,9 +9,9 @@ import org.apache.spark.barograph.telemetry.Counter
  * [[GrantWindow]] says, however many they are.
  *
  * A sender has credit of its own for as long as an equal part is at least two rows, and sends without asking. A sender
- * that has used up its credit asks for more; those that ask are served first, in the order in which they asked. A sender
- * that asks again and again gets twice as much each time, up to half of the window, so that many senders cost hardly more
- * messages than one. Where rows are slow, one sender after the other gets a single row.
+ * that has used up its credit asks for more; those that ask are served first, in the order in which they asked. A
+ * sender that asks again and again gets twice as much each time, up to half of the window, so that many senders cost
+ * hardly more messages than one. Where rows are slow, one sender after the other gets a single row.
  *
  * Credit that a sender has and does not use cannot be taken back. Therefore a receiver that waits for rows gives to one
  * that asks also where there is nothing left to give ([[stillDry]]): no sender waits for ever for an idle receiver.

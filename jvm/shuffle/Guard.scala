@@ -109,7 +109,9 @@ object Guest {
   }
 }
 
-/** Closes a connection that sends much before it is proven: Spark would collect a message of two gigabytes in memory. */
+/**
+ * Closes a connection that sends much before it is proven: Spark would collect a message of two gigabytes in memory.
+ */
 private[shuffle] final class GuestLimit extends ChannelInboundHandlerAdapter {
   private var bytes = 0L
 

@@ -15,7 +15,8 @@ import org.apache.spark.util.ErrorNotifier
  * Spark's streaming shuffle with meters: enabled by spark.shuffle.manager.incremental. Rows are counted one by one,
  * which costs an addition each. Waiting is timed where Spark waits, in the reader's queue and for the writer's buffers,
  * so a clock is read once per wait and not per row. Rows in flight are bounded by [[Credit]]. Tasks that are not
- * instances of a topology are not metered. Both ends of every connection prove themselves ([[Guard]], [[ProvenReader]]).
+ * instances of a topology are not metered. Both ends of every connection prove themselves ([[Guard]],
+ * [[ProvenReader]]).
  */
 // Spark declares the types of the metrics private, so no class outside Spark's packages could override these methods.
 @nowarn("msg=may be unable to override")

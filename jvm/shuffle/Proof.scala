@@ -15,8 +15,8 @@ final case class Parties(shuffleId: Int, writer: Int, reader: Int)
 
 /**
  * How the two ends of a connection prove to each other that they have the application's key. The reader asks with a
- * random number; the writer answers with its own random number and a keyed hash (HMAC) of both; the reader shows a keyed
- * hash of both. The two hashes differ by a label, so that none can be sent back to its maker.
+ * random number; the writer answers with its own random number and a keyed hash (HMAC) of both; the reader shows a
+ * keyed hash of both. The two hashes differ by a label, so that none can be sent back to its maker.
  *
  * Only ends are proven: rows are not encrypted.
  */
@@ -79,8 +79,8 @@ object Proof {
   }
 
   /**
-   * In the reader, on a new connection. admit: called when the writer has proven itself, before it may send rows. Throws
-   * if it has not.
+   * In the reader, on a new connection. admit: called when the writer has proven itself, before it may send rows.
+   * Throws if it has not.
    */
   def introduce(client: TransportClient, key: Array[Byte], parties: Parties, admit: () => Unit): Unit = {
     val asked = nonce()

@@ -22,7 +22,9 @@ class ProvenReader[K, C](
   }
 }
 
-/** Messages of writers. A writer of ours sends nothing before the reader has proven itself, so it is admitted by then. */
+/**
+ * Messages of writers. A writer of ours sends nothing before the reader has proven itself, so it is admitted by then.
+ */
 class ProvenQueue extends LinkedBlockingQueue[StreamingShuffleMessage] {
   private val admitted = ConcurrentHashMap.newKeySet[Int]()
 

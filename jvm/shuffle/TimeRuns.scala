@@ -5,8 +5,8 @@ import io.netty.buffer.ByteBuf
 /**
  * The record times of rows that follow each other, as runs: so many rows, and the oldest of their times. A run begins
  * when the time changes, so times are exact to the millisecond. If there would be more than [[TimeRuns.Most]] runs,
- * neighbours are joined: then a row may count as older than it is, by at most the span of times of its run, and never as
- * younger. Makes no objects. Used by one thread at a time.
+ * neighbours are joined: then a row may count as older than it is, by at most the span of times of its run, and never
+ * as younger. Makes no objects. Used by one thread at a time.
  */
 final class TimeRuns {
   private val rows = new Array[Int](TimeRuns.Most)
@@ -60,8 +60,8 @@ final class TimeRuns {
   }
 
   /**
-   * Writes them behind the rows of a buffer. Spark's reader of rows takes a row of length -1 for the end of a message, as
-   * it does the end of the bytes, and looks at nothing behind it.
+   * Writes them behind the rows of a buffer. Spark's reader of rows takes a row of length -1 for the end of a message,
+   * as it does the end of the bytes, and looks at nothing behind it.
    */
   def write(to: ByteBuf): Unit = {
     to.writeInt(TimeRuns.EndOfRows)

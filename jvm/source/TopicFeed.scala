@@ -16,10 +16,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
  * offset k of that partition, its time is when it was due, its value the line or number as text. Each is written once,
  * also if a broker is away for a while (an idempotent producer), so what is in the topic is known beforehand.
  *
- * Its argument is a file of properties: topic, replay.NAME for the options of the replay source, kafka.NAME for clients.
- * It makes the topic, prints "ready", reads when the load starts from its input (milliseconds since 1970), writes,
- * prints "caught up" once all rows that were due by then are in the topic, and "done" when all rows are. It ends when
- * its input ends. What goes wrong is one line on its standard error.
+ * Its argument is a file of properties: topic, replay.NAME for the options of the replay source, kafka.NAME for
+ * clients. It makes the topic, prints "ready", reads when the load starts from its input (milliseconds since 1970),
+ * writes, prints "caught up" once all rows that were due by then are in the topic, and "done" when all rows are. It
+ * ends when its input ends. What goes wrong is one line on its standard error.
  */
 object TopicFeed {
   private val PatienceS = 30L

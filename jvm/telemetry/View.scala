@@ -31,8 +31,8 @@ import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger, Stamps}
  *  - life_topology, life_run, life_epoch, life_operator, life_instance, life_executor, life_pid, life_tid,
  *    life_started_ms, life_ended_ms, life_read: lives that began, ended or were superseded
  *  - output_topology (id), output_centisecond (since 1970), output_rows: counts that have changed
- *  - bucket_topology (id), bucket_clock (0: due, 1: read, 2: record), bucket, bucket_rows: latency counts that have changed, with
- *    latency_topology, latency_clock, latency_sum_ms, latency_epoch_max_ms, latency_max_ms
+ *  - bucket_topology (id), bucket_clock (0: due, 1: read, 2: record), bucket, bucket_rows: latency counts that have
+ *    changed, with latency_topology, latency_clock, latency_sum_ms, latency_epoch_max_ms, latency_max_ms
  */
 object View {
   def of(

@@ -9,7 +9,8 @@ import org.apache.spark.barograph.orders.{InstanceKey, Share}
 
 /**
  * The writes for two instances with two pairs of limits, one after the other, and for their end, as JSON on standard
- * output, for a test on a kernel with version 2. The executor's own group is the first argument; the threads are 1 and 2.
+ * output, for a test on a kernel with version 2. The executor's own group is the first argument; the threads are 1 and
+ * 2.
  */
 object GroupLists {
   private val instances = Seq(InstanceKey("wc", "split", 0), InstanceKey("wc", "count", 0))

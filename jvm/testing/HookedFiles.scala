@@ -59,8 +59,8 @@ class HookedLeaseFiles(files: LeaseFiles) extends LeaseFiles {
 }
 
 /**
- * What happens immediately before an operation on a checkpoint's files: nothing, a copy of the files as they are, a stop
- * (SIGSTOP), an error, or the end (-9).
+ * What happens immediately before an operation on a checkpoint's files: nothing, a copy of the files as they are, a
+ * stop (SIGSTOP), an error, or the end (-9).
  */
 object FileHooks {
   private var operations = 0
@@ -123,7 +123,9 @@ object FileHooks {
     }
   }
 
-  /** No hooked operation comes meanwhile. What is being written to a temporary file may be copied in part, or be gone. */
+  /**
+   * No hooked operation comes meanwhile. What is being written to a temporary file may be copied in part, or be gone.
+   */
   private def copy(from: JavaPath, to: JavaPath): Unit = {
     Files.createDirectories(to)
     val found = Files.list(from)

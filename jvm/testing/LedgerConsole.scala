@@ -65,7 +65,9 @@ object LedgerConsole {
   private def told(orders: TopologyOrders): AnyRef = Map(
     "version" -> Long.box(orders.version),
     "parallelism" -> boxed(orders.parallelism.map { case (name, count) => name -> count.toLong }),
-    "places" -> orders.places.map { case ((operator, index), executor) => s"$operator/$index" -> executor }.asJava).asJava
+    "places" -> orders.places.map { case ((operator, index), executor) =>
+      s"$operator/$index" -> executor
+    }.asJava).asJava
 
   private def boxed(numbers: Map[String, Long]): AnyRef =
     numbers.map { case (name, number) => name -> Long.box(number) }.asJava

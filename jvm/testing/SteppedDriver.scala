@@ -73,7 +73,8 @@ class SteppedDriver(session: SparkSession, checkpoint: String) {
   /** The state that each commit names, as a new query reads it: lines of an epoch and a name. */
   def committed(): String = {
     val log = new CommitLog(session, s"$checkpoint/commits")
-    log.listBatchesOnDisk.sorted.map(epoch => s"$epoch ${log.get(epoch).get.stateUniqueIds.get(0L).head.head}\n").mkString
+    def stateOf(epoch: Long): String = log.get(epoch).get.stateUniqueIds.get(0L).head.head
+    log.listBatchesOnDisk.sorted.map(epoch => s"$epoch ${stateOf(epoch)}\n").mkString
   }
 
   /** Spark looks itself whether the entry is there, before it writes. */

@@ -31,7 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chaos_sim, "ADAPTIVE_PART", PART)
 
 
-@pytest.mark.parametrize("part", range(20))
+@pytest.mark.parametrize("part", range(10))
 def test_laws_hold_for_every_seed(part: int) -> None:
     for seed in range(part * 10, part * 10 + 10):
         told = attempt(seed, CYCLES)
@@ -39,7 +39,7 @@ def test_laws_hold_for_every_seed(part: int) -> None:
         assert not told.breaches, f"BAROGRAPH_CHAOS_SEED={seed}:{CYCLES}:{PART}\n{story}"
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", range(2))
 def test_laws_hold_for_long_and_a_controller_comes_to_rest(part: int) -> None:
     rested = 0
     for seed in range(1000 + part * 4, 1000 + part * 4 + 4):

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 OPENED = ("java.lang", "java.nio", "java.util", "java.util.concurrent", "sun.nio.ch")
 
 
+@pytest.mark.spark  # it starts a JVM that uses all cores
 @pytest.mark.limit(300)  # it may have to compile the jars and the tests first
 def test_the_plugin_passes_its_own_tests(tmp_path: Path) -> None:
     compiling = runpy.run_path(str(ROOT / "jvm" / "compile.py"))

@@ -66,3 +66,8 @@ def test_every_class_that_is_named_outside_exists() -> None:
     named = {(match, str(file)) for file in files for match in NAMED.findall(file.read_text())}
     assert len(named) > 10
     assert {(match, file) for match, file in named if match not in known} == set()
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_lines_have_at_most_120_columns(name: str) -> None:
+    assert [line for line in SOURCES[name].read_text().splitlines() if len(line) > 120] == []

@@ -27,7 +27,8 @@ class EnforcerTest {
   }
 
   private lazy val enforcer = new Enforcer(
-    new Groups(() => OwnGroup(1, folder, folder), pid, write), () => Seq(instance), () => wish, _ => share, "", new Pool, () => 0L, () => now)
+    new Groups(() => OwnGroup(1, folder, folder), pid, write), () => Seq(instance), () => wish, _ => share, "",
+    new Pool, () => 0L, () => now)
 
   private def group: Path = folder.resolve(s"barograph-$pid").resolve("t@split@0")
   private def quota: String = Files.readString(group.resolve("cpu.cfs_quota_us"))

@@ -13,7 +13,8 @@ class OwnGroupTest {
 
   @Test def itsOwnGroupIsFound(): Unit = {
     val own = "4:memory:/m\n3:cpu,cpuacct:/user/app\n0::/slice/app\n"
-    assertEquals(group(1, "/sys/fs/cgroup/cpu,cpuacct/user/app", "/sys/fs/cgroup/cpu,cpuacct"), OwnGroup.in(s"$v2\n$v1\n", own))
+    val found = OwnGroup.in(s"$v2\n$v1\n", own)
+    assertEquals(group(1, "/sys/fs/cgroup/cpu,cpuacct/user/app", "/sys/fs/cgroup/cpu,cpuacct"), found)
     assertEquals(group(2, "/sys/fs/cgroup/unified/slice/app", "/sys/fs/cgroup/unified"), OwnGroup.in(v2, own))
     assertEquals(None, OwnGroup.in("22 1 8:1 / / rw - ext4 /dev/sda1 rw", own))
   }

@@ -34,6 +34,7 @@ class WayTest {
   @Test def anUnknownWayIsRefusedInOneSentence(): Unit = {
     assertEquals(None, Way.wrong("cooperative"))
     assertEquals(
-      Some("spark.barograph.enforce must be one of auto, cgroup, cooperative, off, not 'cgroups'"), Way.wrong("cgroups"))
+      Some("spark.barograph.enforce must be one of auto, cgroup, cooperative, off, not 'cgroups'"),
+      Way.wrong("cgroups"))
   }
 }

@@ -99,7 +99,8 @@ class ReporterTest {
     }
     val meanwhile = new LinkedBlockingQueue[Seq[Int]]()
     lazy val reporter: Reporter = new Reporter(
-      "executor-1", _ => { meanwhile.add(indices(reporter.answer(heard = true))); null }, () => ProcessUse(1L, 2L), lives, everyMs = 1L, silentMs = 2L)
+      "executor-1", _ => { meanwhile.add(indices(reporter.answer(heard = true))); null }, () => ProcessUse(1L, 2L),
+      lives, everyMs = 1L, silentMs = 2L)
     reporter.start()
     try assertEquals(Nil, meanwhile.poll(30, TimeUnit.SECONDS)) finally reporter.close()
   }
