@@ -34,7 +34,7 @@ demo: setup
 
 # Tests with real Spark come after the others, one at a time: two processes of them on two cores saved a minute of
 # sixteen, and made tests wait for the CPU instead of for Spark.
-test: test-fast
+test: test-fast $(TEST_CLASSES)
 	$(BIN)/python -m pytest -m 'spark and not slow'
 
 # The plug-in's own tests are compiled before the time of the tests begins. Where JUnit cannot be had, their test says so.
@@ -42,10 +42,10 @@ $(TEST_CLASSES): $(wildcard jvm/tests/*/*.scala) $(TESTING_JAR)
 	-$(BIN)/python jvm/compile.py --tests && touch $@
 
 # Unit tests and the simulator, without real Spark processes, on all cores.
-test-fast: setup $(TEST_CLASSES)
+test-fast: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist worksteal -m 'not spark and not slow'
 
-test-all: test-fast
+test-all: test-fast $(TEST_CLASSES)
 	$(BIN)/python -m pytest -m 'spark or slow'
 
 check: setup docs
