@@ -54,7 +54,7 @@ def login_of_controllers(broker: Broker) -> Login:
 
 @pytest.mark.spark
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can start a program as another user")
-@pytest.mark.limit(240)  # it starts Java twice
+@pytest.mark.slow
 def test_another_user_reads_writes_and_joins_nothing_without_the_login() -> None:
     with start_broker() as broker:
         own = login_of_controllers(broker)
@@ -76,7 +76,7 @@ def test_another_user_reads_writes_and_joins_nothing_without_the_login() -> None
 
 
 @pytest.mark.spark
-@pytest.mark.limit(240)
+@pytest.mark.slow
 def test_logins_are_random_and_only_in_files_of_the_owner() -> None:
     before = os.umask(0)
     try:

@@ -64,6 +64,7 @@ def test_a_notebook_keeps_a_query(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.limit(900)
+@pytest.mark.slow
 def test_a_session_that_was_made_too_early_is_one_sentence(tmp_path: Path) -> None:
     configured, started = printed(tmp_path, TOO_EARLY).splitlines()
     assert configured.startswith("BadInput a Spark session runs already, without Barograph's plug-in: ")

@@ -23,7 +23,7 @@ SECONDS = 4.0
 
 
 @pytest.mark.spark
-@pytest.mark.limit(240)  # it starts Java six times
+@pytest.mark.slow
 def test_a_feed_on_another_host_writes_on_after_the_broker_was_killed(tmp_path: Path) -> None:
     if (why := why_no_hosts()) is not None:
         pytest.skip(why)

@@ -43,6 +43,7 @@ with open_local_cluster(ClusterSettings(nodes=2, seats=6), SHIPPED) as stage, st
 
 
 @pytest.mark.spark
+@pytest.mark.slow  # whole, on hosts without our files, in tests/submit
 def test_a_query_runs_is_observed_and_is_cut() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, f"{PLUGIN_JAR},{WORKLOADS_JAR}"],

@@ -102,6 +102,7 @@ def grows(row: dict[str, Any]) -> bool:
     return any(r["operator"] == "split" and r["after"] > r["before"] for r in row["rescales"] or ())
 
 
+@pytest.mark.slow
 def test_freeze_holds_a_steered_query_and_thaw_lets_it_scale(
     shared_session: OpenSession, shared_state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

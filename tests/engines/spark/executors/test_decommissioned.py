@@ -19,6 +19,7 @@ def own_state() -> None:
     """That of the shared cluster: an executor of it is replaced."""
 
 
+@pytest.mark.slow
 def test_instances_leave_before_a_decommissioned_executor_ends(kept_stage: LocalCluster) -> None:
     stage = kept_stage
     with stage.query(supervised=True, epoch_s=LONG_S) as counting:

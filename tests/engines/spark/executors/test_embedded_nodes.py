@@ -62,6 +62,7 @@ def restarts(counting: RunningQuery) -> int:
     return len(counting.query.restarts)
 
 
+@pytest.mark.slow
 def test_exactly_the_named_nodes_are_released_and_fetched(stage: LocalCluster, driver: RemoteEngine) -> None:
     with stage.query(supervised=True, epoch_s=LONG_S) as counting:
         gathered(counting, "node-1")

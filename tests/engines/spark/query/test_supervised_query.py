@@ -206,7 +206,8 @@ def test_spark_ends_a_stopped_executor_where_its_process_is_out_of_reach(stage: 
         assert verdict.exact, verdict
 
 
-@pytest.mark.parametrize("to_the_end", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("to_the_end", [False, True])
 def test_with_too_few_seats_there_are_fewer_instances_until_there_are_more(
     stage: LocalCluster, to_the_end: bool
 ) -> None:

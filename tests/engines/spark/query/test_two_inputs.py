@@ -16,6 +16,7 @@ def own_state() -> None:
     """That of the shared cluster: it is started again in part, which needs its folder."""
 
 
+@pytest.mark.slow
 def test_the_verdict_is_exact_with_moves_scales_and_a_kill(kept_stage: LocalCluster) -> None:
     stage = kept_stage
     with stage.query(workload=WORKLOAD, supervised=True) as counting:

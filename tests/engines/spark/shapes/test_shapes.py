@@ -10,10 +10,9 @@ from tests.engines.spark.shapes.table import SHAPES
 from barograph.model import Plan, RefusalCode, Rescale
 from barograph.testing.local_cluster import LocalCluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("all_executors")]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("all_executors")]
 BY_NAME = {shape.name: shape for shape in SHAPES}
 TWO_STATES = BY_NAME["deduplication, then counts"]
-SHORT = {TWO_STATES.name}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -26,9 +25,7 @@ def stage(kept_stage: LocalCluster) -> LocalCluster:
     return kept_stage
 
 
-@pytest.mark.parametrize(
-    "shape", [pytest.param(s, id=s.name, marks=() if s.name in SHORT else pytest.mark.slow) for s in SHAPES]
-)
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name)
 def test_a_shape_is_moved_scaled_and_killed_and_its_result_is_exact(stage: LocalCluster, shape: Shape) -> None:
     with running(stage, shape) as query:
         assert set(query.counts()) == set(shape.operators)
@@ -57,7 +54,6 @@ def test_a_shape_is_moved_scaled_and_killed_and_its_result_is_exact(stage: Local
         assert bool(found.dropped) == bool(found.counted_late) == shape.late, found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["stateless", "aggregation", "windows", "deduplication", TWO_STATES.name])
 def test_a_row_that_is_lost_on_its_way_is_noticed(stage: LocalCluster, name: str) -> None:
     """Of the deduplication a whole key has to be lost: another row of the key would take its place."""
@@ -67,7 +63,6 @@ def test_a_row_that_is_lost_on_its_way_is_noticed(stage: LocalCluster, name: str
         assert query.judged().faults
 
 
-@pytest.mark.slow
 def test_several_queries_of_one_application_are_changed_together_and_each_is_exact(stage: LocalCluster) -> None:
     with ExitStack() as ending:
         shapes = [BY_NAME[name] for name in ("stateless", "aggregation", "windows")]
@@ -87,7 +82,6 @@ def test_several_queries_of_one_application_are_changed_together_and_each_is_exa
             assert query.judged().faults == [], query.name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["global aggregation", TWO_STATES.name])
 def test_a_query_with_more_instances_than_seats_begins_with_fewer(stage: LocalCluster, name: str) -> None:
     """Spark's own default for shuffles is 200."""
