@@ -80,6 +80,7 @@ def test_hosts_see_other_files_processes_and_addresses_than_this_machine(tmp_pat
 
 
 @needs_hosts
+@pytest.mark.slow  # only slow tests cut links
 def test_a_cut_link_loses_what_is_sent_until_it_is_healed() -> None:
     path = Sight(kept=(Path(sys.prefix), Path(sys.base_prefix)))
     with open_hosts({"host-1": path, "host-2": path, "host-3": path}) as hosts:

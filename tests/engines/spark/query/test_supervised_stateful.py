@@ -227,4 +227,4 @@ class Queries(RuleBasedStateMachine):
 
 
 TestQueries = Queries.TestCase
-TestQueries.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
+TestQueries.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
