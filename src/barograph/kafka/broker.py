@@ -62,7 +62,7 @@ class Login:
         return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": f"{self._known};"}
 
     def accepted(self) -> str:
-        """For a listener: who it lets in, and who the broker itself is when it connects to it."""
+        """For a listener: which users it lets in, and as which the broker itself connects to it."""
         return f'{self._known} user_{self.user}="{self.password}";'
 
     @property

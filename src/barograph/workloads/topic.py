@@ -1,6 +1,7 @@
 """A topic that carries the rows of an input: row (partition, k) is the record at offset k of the partition.
 
-The record's time is when the row is due, its value the line, or the number as text. Who writes it is decided elsewhere.
+The record's time is when the row is due, its value the line, or the number as text. Which program writes it is
+decided elsewhere.
 """
 
 from collections.abc import Mapping
