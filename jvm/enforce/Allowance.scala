@@ -23,6 +23,7 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
   @volatile private var throttledSinceNs = 0L
   @volatile private var stoppedNs = 0L
   @volatile private var heldMs = 0L
+  @volatile private var resting: Thread = null
 
   // Only its own thread uses these.
   private val bucket, reserved = new Bucket
@@ -40,10 +41,12 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
     if (rowsLeft > 0 && !look) 0L else lookNow()
   }
 
-  /** Waits for a short part of this time, and then asks again at the next row. */
+  /** Waits for this time or a shorter one, and then asks again at the next row. */
   def rest(ns: Long): Unit = {
     throttledSinceNs = clock.nowNs()
+    resting = Thread.currentThread()
     LockSupport.parkNanos(Math.min(ns, Allowance.SliceNs))
+    resting = null
     lookedNs = clock.nowNs()
     throttledNs += lookedNs - throttledSinceNs
     throttledSinceNs = 0L
@@ -131,6 +134,12 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
   /** Look at the next row. Needed only where there is a limit. */
   def lookSoon(): Unit = if (cores != Allowance.Free || pooled) look = true
 
+  /** It waits no longer, if it does, and looks at what was ordered. */
+  def wake(): Unit = {
+    val thread = resting
+    if (thread != null) LockSupport.unpark(thread)
+  }
+
   /** Whether its epoch begins or ends now. */
   def isLifted(nowNs: Long): Boolean =
     ending || begunNs == 0L || nowNs - begunNs < Allowance.BeginningNs || isCut()
@@ -153,8 +162,11 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
 
 object Allowance {
   val Free: Double = Double.MaxValue
-  /** So that a cut, a pause or a kill is heard at once. */
-  val SliceNs = 5000000L
+  /**
+   * A thread that waits hears of an order at once, since it is woken, and of anything else after this time. Shorter
+   * waits cost too much: 200 of them in a second use a whole per cent of a core.
+   */
+  val SliceNs = 50000000L
   /** The first rows of an epoch load and compile code. */
   val BeginningNs = 250000000L
   private val MostRows = 1 << 16

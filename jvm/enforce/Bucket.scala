@@ -13,9 +13,11 @@ final class Bucket {
   /** From the next call on nothing is saved or owed. */
   def forget(): Unit = begun = false
 
-  /** For how long (ns) its thread must wait now; 0: it may go on. cores: its limit. cpuNs: what it has used so far. */
-  def waitNs(nowNs: Long, cpuNs: Long, cores: Double): Long = {
-    val mostNs = cores * Bucket.MostSavedNs
+  /** For how long (ns) its thread must wait now; 0: it may go on. limit: in cores. cpuNs: what it has used so far. */
+  def waitNs(nowNs: Long, cpuNs: Long, limit: Double): Long = {
+    val cores = Math.max(limit, Bucket.LeastCores)
+    val worthwhileNs = Math.max(cores * Bucket.WorthwhileNs, Bucket.LeastWorkNs.toDouble)
+    val mostNs = Math.max(cores * Bucket.MostSavedNs, worthwhileNs)
     if (!begun) {
       begun = true
       waits = false
@@ -24,9 +26,8 @@ final class Bucket {
     thenNs = nowNs
     thenCpuNs = cpuNs
     // Many short waits would cost more than they spread: once it waits, it waits for a part of a period more.
-    val enoughNs = if (waits) cores * Bucket.WorthwhileNs else 0.0
-    waits = tokensNs < enoughNs
-    if (waits) ((cores * Bucket.WorthwhileNs - tokensNs) / cores).toLong + 1L else 0L
+    waits = tokensNs < (if (waits) worthwhileNs else 0.0)
+    if (waits) ((worthwhileNs - tokensNs) / cores).toLong + 1L else 0L
   }
 }
 
@@ -34,4 +35,8 @@ object Bucket {
   /** As a control group with a period of 20 ms, which may save as much again. */
   val MostSavedNs = 40000000L
   val WorthwhileNs = 5000000L
+  /** To wait and to be woken costs a thread up to a tenth of this, which is a large part of what a low limit leaves. */
+  val LeastWorkNs = 1000000L
+  /** As a control group, whose least quota is a millisecond in a hundred. */
+  val LeastCores = 0.01
 }

@@ -116,7 +116,10 @@ final class Enforcer(
   }
 
   def start(): Unit = {
-    Shares.onOrder(() => if (!clock.isShutdown) clock.execute(() => safely()))
+    Shares.onOrder(() => if (!clock.isShutdown) clock.execute { () =>
+      safely()
+      lives().foreach(_.allowance.wake())
+    })
     clock.scheduleWithFixedDelay(() => safely(), Enforcer.EveryMs, Enforcer.EveryMs, TimeUnit.MILLISECONDS)
   }
 

@@ -181,6 +181,26 @@ class AllowanceTest {
   }
 
   /** It owes for ever, as these clocks stand still. */
+  /** One of several is enough: on a busy machine the thread that wakes it may come too late. */
+  @Test def aThreadThatWaitsIsWoken(): Unit = {
+    val own = new Allowance(() => false, CpuClock)
+    val held = Thread.currentThread()
+    def restedNs(): Long = {
+      val waker = new Thread(() => {
+        while (!Thread.interrupted() && held.getState != Thread.State.TIMED_WAITING) Thread.onSpinWait()
+        own.wake()
+      })
+      waker.start()
+      val startNs = System.nanoTime()
+      own.rest(Allowance.SliceNs)
+      val tookNs = System.nanoTime() - startNs
+      own.wake() // nobody waits
+      waker.interrupt()
+      tookNs
+    }
+    assertTrue(Iterator.continually(restedNs()).take(20).exists(_ < Allowance.SliceNs / 2))
+  }
+
   @Test def aThreadThatIsHeldBackHearsAKill(): Unit = {
     begun()
     allowance.limit(0.01)

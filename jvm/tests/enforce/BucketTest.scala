@@ -47,6 +47,22 @@ class BucketTest {
     assertTrue(bucket.waitNs(60060 * MsNs, 60 * MsNs, 0.5) > 0L, "one of sixty was not")
   }
 
+  /** At a low limit the waits would otherwise use up what they leave: one costs a tenth of a millisecond. */
+  @Test def betweenTwoWaitsThereIsWorkToDo(): Unit = for (cores <- Seq(0.01, 0.016, 0.05)) {
+    val bucket = new Bucket
+    val sliceNs = MsNs / 10
+    var now, cpu = 0L
+    var waits = 0
+    while (now < 1000 * MsNs) {
+      val wait = bucket.waitNs(now, cpu, cores)
+      if (wait > 0L) { now += wait; waits += 1 } else { now += sliceNs; cpu += sliceNs }
+    }
+    assertTrue(waits <= 1000 * cores, s"$waits waits at $cores cores")
+  }
+
+  @Test def aLimitOfNothingIsTheLeastThatAGroupCanHave(): Unit =
+    assertEquals(used(0.01, MsNs, 10.0), used(0.0, MsNs, 10.0))
+
   @Test def whatIsForgottenIsNotOwed(): Unit = {
     val bucket = new Bucket
     bucket.waitNs(0L, 0L, 0.1)
