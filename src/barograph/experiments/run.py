@@ -67,7 +67,8 @@ def run(
             with ExitStack() as warm:
                 what = (settings.workload, settings.parallelism)
                 topics = () if feeds is None else warm.enter_context(feeds.warm(*what))
-                warm_up(spark, *what, say, repartition, beside, topics)
+                warm_up(spark, *what, say, repartition, beside, topics, settings.busy_us)
+            cluster.await_compiled()
         return RunInProgress(
             settings, spark, supervisor, cluster, checkpoint, journal, show, say, tamper, feeds
         ).whole()

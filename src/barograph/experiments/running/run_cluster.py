@@ -12,6 +12,7 @@ from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_clus
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
 from barograph.engines.spark.cluster.node_status import fence_run, lift_run, status_of
+from barograph.engines.spark.cluster.quiet_nodes import await_quiet, cpu_s, executors_pids
 from barograph.engines.spark.cluster.runs import Run, run_of
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.executors.embedded import fetch_all
@@ -33,6 +34,12 @@ class RunCluster:
         """Limit each node to its CPU; those of another cluster are as large as they are."""
         if self.run is not None:
             fence_run(self.run)
+
+    def await_compiled(self) -> None:
+        """Until executors have compiled what a warm-up ran; those of another cluster are not waited for."""
+        if self.run is not None:
+            pids = executors_pids(self.run)
+            await_quiet(lambda: cpu_s(pids))
 
     def await_executors(self, spark: SparkSession) -> None:
         """Until the nodes that are alive have their executors."""
