@@ -4,8 +4,6 @@ import java.io.IOException
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.jdk.CollectionConverters._
-import scala.util.Try
-import scala.util.control.NonFatal
 
 import org.apache.hadoop.fs.Path
 
@@ -44,6 +42,7 @@ object Leases {
     }
   }
 
+  private val troubles = new Troubles
   private val entries = new ConcurrentHashMap[Path, Entry]()
   @volatile private var active: () => Option[Set[Path]] = () => None
   @volatile private var beating: Option[Thread] = None
@@ -96,7 +95,7 @@ object Leases {
     entry.synchronized {
       entry.isOver = true
       entry.isKept = false
-      entry.lease.foreach(lease => Try(lease.release()))
+      entry.lease.foreach(giveBack)
       entry.lease = None
     }
   }
@@ -105,10 +104,13 @@ object Leases {
     if (now(root)) entry.wasActive = true
     else if (!entry.isKept && (entry.wasActive || (System.nanoTime() - entry.takenAt) / 1000000 >= StartMs)) {
       // A query that has lost its lease may still be about to write.
-      entry.lease.foreach(lease => if (lease.stands) Try(lease.release()) else entry.isOver = true)
+      entry.lease.foreach(lease => if (lease.stands) giveBack(lease) else entry.isOver = true)
       entry.lease = None
     }
   }
+
+  /** Where it fails, the next driver has to watch this one until it is surely gone. */
+  private def giveBack(lease: Lease): Unit = troubles.telling(s"giving back the lease on ${lease.root}")(lease.release())
 
   private def beat(): Unit = synchronized {
     if (!beating.exists(_.isAlive)) {
@@ -116,8 +118,10 @@ object Leases {
         val beatsMs = entries.values.asScala.map(_.patienceMs / Lease.BeatsInPatience)
         Thread.sleep(beatsMs.minOption.getOrElse(1000L).max(50L))
         // Not under the entry's lock, which a write may hold while the file system hangs.
-        entries.values.asScala.flatMap(_.lease).foreach(lease => try lease.renew() catch { case NonFatal(_) => })
-        try look() catch { case NonFatal(_) => }
+        entries.values.asScala.flatMap(_.lease).foreach { lease =>
+          troubles.telling(s"renewing the lease on ${lease.root}")(lease.renew())
+        }
+        troubles.telling("looking after leases")(look())
       }, "barograph-leases")
       thread.setDaemon(true)
       thread.start()
