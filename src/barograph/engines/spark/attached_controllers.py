@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from barograph.config import OPTIONS
 from barograph.engines.spark.cluster.processes import Process, alive, identify
 from barograph.model import BadInput
 from barograph.model.checks import require
 
 logger = logging.getLogger(__name__)  # "log" is a field here
 
-ACT, ADVISE = "act", "advise"
+ACT, ADVISE = OPTIONS["mode"].choices
 _REMEMBERED = 10  # of those that have ended: their histories can still be read
 
 
