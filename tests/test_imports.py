@@ -101,3 +101,24 @@ def test_every_class_has_a_name_of_its_own() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 names.setdefault(node.name, []).append(str(module.relative_to(ROOT)))
     assert {name: where for name, where in names.items() if len(where) > 1} == {}
+
+
+def reached_into(module: Path) -> set[str]:
+    """What a module calls of the Spark engine through a name that no interface types: ``x.engine.y``."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        inner = node.value if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Attribute) and isinstance(inner, ast.Attribute) and inner.attr == "engine":
+            owner = inner.value
+            if not (isinstance(owner, ast.Name) and owner.id == "self"):  # typed where it is set
+                found.add(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("package", ["experiments", "priority"])
+def test_other_packages_use_the_spark_engine_by_its_interfaces(package: str) -> None:
+    """``interfaces.py`` says what they need; mypy checks each name that has such a type."""
+    modules = sorted((ROOT / package).rglob("*.py"))
+    assert {str(m.relative_to(ROOT)): names for m in modules if (names := reached_into(m))} == {}
+    naming = {m.name for m in modules if "import SparkEngine" in m.read_text(encoding="utf-8")}
+    assert naming <= {"run.py", "warm_up.py"}, "these make an engine; others are given one"

@@ -60,7 +60,24 @@ def test_the_plug_in_has_the_same_keys_and_defaults() -> None:
     assert (told["Patience"], told["DefaultPatienceMs"]) == (lease.key_name, f"{1000 * default(lease.name):g}")
     assert (told["DueColumn"], told["DueColumnDefault"]) == (due.key_name, due.default)
     assert (told["ReadColumn"], told["ReadColumnDefault"]) == (seen.key_name, seen.default)
+    way = (ROOT / "jvm" / "enforce" / "Way.scala").read_text(encoding="utf-8")
+    ways = dict(re.findall(r'val (\w+) = "([\w.]+)"', way))
+    wishes = re.search(r"val Wishes = Seq\(([\w, ]+)\)", way)
+    enforce = OPTIONS["enforce"]
+    assert wishes is not None and tuple(ways[name] for name in wishes[1].split(", ")) == enforce.choices
+    assert (ways["Setting"], ways["Auto"]) == (enforce.key_name, enforce.default)
     assert f'"{OPTIONS["allowlist-check"].key_name}", defaultValue = true' in planner
+
+
+def test_the_plug_in_reads_no_key_that_is_not_declared() -> None:
+    found = {
+        key
+        for file in (ROOT / "jvm").rglob("*.scala")
+        if "tests" not in file.parts
+        for key in re.findall(r'"(spark\.barograph\.[\w.]+)"', file.read_text(encoding="utf-8"))
+    }
+    assert len(found) > 5
+    assert found - {"spark.barograph.answers"} <= {o.key_name for o in OPTIONS.values()}, "answers: a name in messages"
 
 
 def test_bounds_and_choices_are_those_of_the_values() -> None:

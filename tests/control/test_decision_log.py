@@ -34,9 +34,11 @@ ENOUGH = Reason("t/s", ReasonCode.INSTANCES_SUFFICE, "enough")
 LITTLE = Reason("t", ReasonCode.MOVED_LITTLE, "few moves", {"moves": 1.0})
 ONE_CUT = Reason("migration", ReasonCode.ONE_CUT, "one cut", {"cuts": 1.0})
 MISSED = Reason("t", ReasonCode.TARGET_MISSED, "it cannot be held", {"forecast_p99_ms": 80.0})
+LONGER = Reason("t", ReasonCode.EPOCH_FITTED, "long enough", {"epoch_s": 40.0})
 COOLDOWN = Reason("t", ReasonCode.COOLDOWN, "held back", {"since_s": 4.0, "cooldown_s": 20.0})
 RELEASED = Reason("n3", ReasonCode.NODE_RELEASED, "idle", {"grace_s": 60.0})
 STALE = Refusal("the plan", RefusalCode.STALE, "the cluster has changed")
+NO_LIMITS = Refusal("limits", RefusalCode.NO_LIMITS, "enforce is off")
 CHANGE = Plan(
     Placement({K1: ONE}), (Rescale("t", "k", 3),), limits_pct={K0: 50.0, K1: 40.0}, cuts=("t",),
     reasons=(LITTLE, ONE_CUT, RELEASED),
@@ -72,6 +74,7 @@ def test_a_change_with_all_its_numbers() -> None:
         "pause_s": 0.4237,
         "outcome": "applied",
         "refused": [],
+        "left_out": [],
     }
     assert line.text() == (
         "t: 1 move (t/k/1 from n2/0 to n1/0), rescale t/k from 2 to 3, 1 cut, 1 limit changed, release n3; "
@@ -90,6 +93,12 @@ def test_what_a_guard_holds_back_and_what_an_engine_refuses() -> None:
     assert refused.text().endswith("; refused: the plan (stale: the cluster has changed)")
 
 
+def test_what_an_engine_leaves_out_is_said_beside_what_it_did() -> None:
+    line = describe(cycle(CHANGE, Outcome(("moved t/k/1 to n1",), left_out=(NO_LIMITS,))), NodeOrders(), {})
+    assert (line.outcome, line.fields()["left_out"]) == ("applied", [{"what": "limits", "code": "no-limits"}])
+    assert line.text().endswith("; applied; left out: limits (no-limits: enforce is off)")
+
+
 LEVELS: dict[str, tuple[Sequence[tuple[Plan, Outcome | None]], list[str]]] = {
     "each applied change": ([(CHANGE, Outcome())] * 2, ["INFO", "INFO"]),
     "nothing": ([(Plan(), Outcome())] * 2, ["DEBUG", "DEBUG"]),
@@ -105,6 +114,12 @@ LEVELS: dict[str, tuple[Sequence[tuple[Plan, Outcome | None]], list[str]]] = {
     ),
     "what is said of a target": ([(Plan(reasons=(MISSED,)), Outcome()), (Plan(), Outcome())], ["INFO", "DEBUG"]),
     "the same advice": ([(CHANGE, None)] * 2, ["INFO", "DEBUG"]),
+    "advice of limits alone": ([(Plan(limits_pct={K0: pct}), None) for pct in (50.0, 51.0)], ["INFO", "DEBUG"]),
+    "advice of an epoch length alone": ([(Plan(reasons=(LONGER,)), None)] * 2, ["INFO", "DEBUG"]),
+    "limits that are left out": (
+        [(Plan(limits_pct={K0: 50.0}), Outcome(left_out=(NO_LIMITS,))), (Plan(limits_pct={K0: 50.0}), Outcome())],
+        ["INFO", "DEBUG"],
+    ),
 }
 
 

@@ -91,7 +91,10 @@ def test_advice_changes_nothing(tmp_path: Path) -> None:
     assert engine.plans == []
     assert [c.snapshot for c in turns] == looked, "advice has changed nothing"
     assert any(c.plan.limits_pct for c in turns)
-    assert all(e.cycle is not None and e.cycle.outcome is None and e.mode == "advise" for e in entries(tmp_path))
+    recorder.close()
+    found = list(entries(tmp_path))
+    assert len(found) == 6
+    assert all(e.cycle is not None and e.cycle.outcome is None and e.mode == "advise" for e in found)
 
 
 def test_a_plan_from_an_older_state_is_refused_completely_and_the_next_one_is_not() -> None:

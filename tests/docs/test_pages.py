@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from barograph.cli.main import COMMANDS, add_log_options, module_of
+from barograph.engines.spark.security.driver_uses import USES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
@@ -67,3 +68,12 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [str(p.relative_to(ROOT / "docs")) for p in ROOT.glob("docs/**/*.md")]
     assert [page for page in pages if f" {page}\n" not in navigation] == []
+
+
+def test_the_page_of_the_endpoint_lists_the_verbs_that_are_served() -> None:
+    page = (ROOT / "docs" / "operating" / "endpoint.md").read_text(encoding="utf-8")
+    supervisor = (ROOT / "src" / "barograph" / "engines" / "spark" / "driver" / "supervisor.py").read_text("utf-8")
+    block = supervisor.partition("verbs: dict[")[2].partition("\n            }")[0]
+    served = {*re.findall(r'^ +"(\w+)": ', block, re.MULTILINE), USES, "priority"}
+    assert {"observe", "apply"} < served and "USES:" in block
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == served

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.limit.tenants import instance, placed, topologies_of
 
-from barograph.limit.lend import BESIDE_CYCLES, LEAST_PCT, SHORT_CYCLES
+from barograph.limit.lend import LEAST_PCT, SHORT_CYCLES
 from barograph.limit.limits import Limit
 from barograph.limit.save import SAVED_CYCLES
 from barograph.model import (
+    BESIDE_CYCLES,
     Allotment,
     Cycle,
     Demand,

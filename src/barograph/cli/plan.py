@@ -25,7 +25,7 @@ import sys
 import time
 from pathlib import Path
 
-from barograph.cli.support.options import parse_seed
+from barograph.cli.support.options import add_seed, parse_seed
 from barograph.cli.support.tables import notes_block, table
 from barograph.config.flags import add_flags, config_of
 from barograph.config.option import PLAN
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rates", choices=("file", "synthetic"), default="file", help="where rates come from (default %(default)s)"
     )
-    parser.add_argument("--seed", default="0", metavar="N", help="seed of synthetic rates (default %(default)s)")
+    add_seed(parser, "synthetic rates")
     parser.add_argument("--format", choices=("json", "table"), default="table", help="(default %(default)s)")
     parser.add_argument("--validate", action="store_true", help="check the placement against the policy's own rules")
     parser.add_argument("--save", metavar="FILE", type=Path, help="write the cluster with the new placement")

@@ -14,7 +14,7 @@ import json
 import logging
 from typing import Any
 
-from barograph.cli.support.options import parse_seed
+from barograph.cli.support.options import add_seed, parse_seed
 from barograph.cli.support.tables import table
 from barograph.config.flags import add_flags, config_of
 from barograph.config.option import REPLAY
@@ -37,7 +37,7 @@ SHOWN = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder given to run --history")
     add_flags(parser, REPLAY)
-    parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
+    add_seed(parser, "the simulation")
     parser.add_argument("--format", default="table", metavar="json|table", help="(default %(default)s)")
 
 

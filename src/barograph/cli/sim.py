@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from barograph.cli.support.options import parse_seed
+from barograph.cli.support.options import add_seed, parse_seed
 from barograph.cli.support.tables import notes_block, table
 from barograph.config.flags import add_flags, config_of
 from barograph.config.option import SIM
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="list the scenarios that ship")
     add_flags(parser, SIM)
-    parser.add_argument("--seed", default="0", metavar="N", help="seed of the simulation (default %(default)s)")
+    add_seed(parser, "the simulation")
     parser.add_argument(
         "--grain", metavar="rows|flows", help="simulate single rows or flows (default: as the scenario says)"
     )

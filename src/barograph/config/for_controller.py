@@ -41,7 +41,9 @@ STEERING = (
     ),
     Option(
         name="mode", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN,), default="act",
-        choices=("act", "advise"), meaning="act: apply plans; advise: only record them",
+        choices=("act", "advise"),
+        meaning="act: apply plans; advise: only record them; submit advises unless --act is given, steer unless that "
+        "or this option is given",
     ),
     Option(
         name="enforce", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN,), metavar="WAY", default="auto",

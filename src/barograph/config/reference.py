@@ -40,6 +40,15 @@ list wins. `barograph config show` shows each value and where it came from; `bar
 
 Times are written with a unit: `250ms`, `60s`, `1.5m` or `2h`. An unknown name or a wrong value is refused, with the
 place where it was written and what to write instead.
+
+These are known before there is a file of options, so they are variables of the environment:
+
+| variable | default | meaning |
+|---|---|---|
+| `BAROGRAPH_CONFIG` | `barograph.toml` | the file of options |
+| `BAROGRAPH_LOG_LEVEL`, `BAROGRAPH_LOG_FORMAT` | `log-level`, `log-format` | log lines of commands and their children |
+| `BAROGRAPH_STATE` | `barograph-UID` in the temporary folder | private folder for clusters, drivers, logs |
+| `BAROGRAPH_CACHE` | `$XDG_CACHE_HOME/barograph`, else `~/.cache/barograph` | folder for fetched jars, class archive |
 """
 
 

@@ -168,5 +168,7 @@ def _ask(socket: Path, body: object) -> Any:
 def _detach(socket: Path, number: int) -> None:
     try:
         _ask(socket, {"do": "detach", "number": number})
-    except (ConnectionError, TimeoutError, BadInput, DriverFailed) as error:  # the driver has ended, or is ending
+    except (ConnectionError, TimeoutError) as error:  # the driver has ended, or is ending
         log.debug("the driver at %s was not told that its controller has ended: %s", socket, error)
+    except (BadInput, DriverFailed) as error:
+        log.warning("the driver at %s could not note that its controller has ended: %s", socket, error)

@@ -1,7 +1,8 @@
 """One log line for each decision: what changes, why in numbers, how long it paused, and what came of it.
 
 A decision that changes something is logged at INFO. So is one that is held back, refused or only advised, the first
-time; the same again, and a cycle that changes nothing, is logged at DEBUG. It decides nothing; the history has it all.
+time; the same again, and a cycle that changes nothing, is logged at DEBUG. Limits and epoch lengths that are only
+advised differ a little from cycle to cycle: they are the same advice. It decides nothing; the history has it all.
 """
 
 import logging
@@ -48,7 +49,8 @@ class DecisionLine:
     """One decision. topologies: those it is about; all if it is about none in particular.
 
     limits: how many CPU limits differ from those before. epochs: topologies that get another length. pause_s: from the
-    order until the change was committed; None if nothing had to be. outcome: applied, refused or advised.
+    order until the change was committed; None if nothing had to be. outcome: applied, refused or advised. left_out:
+    what the engine cannot do, while it did the rest.
     """
 
     topologies: tuple[str, ...]
@@ -64,6 +66,7 @@ class DecisionLine:
     pause_s: float | None
     outcome: str
     refused: tuple[Refusal, ...]
+    left_out: tuple[Refusal, ...]
 
     @property
     def changes(self) -> bool:
@@ -87,6 +90,7 @@ class DecisionLine:
             "pause_s": self.pause_s,
             "outcome": self.outcome,
             "refused": [{"what": r.what, "code": r.code.value} for r in self.refused],
+            "left_out": [{"what": r.what, "code": r.code.value} for r in self.left_out],
         }
 
     def text(self) -> str:
@@ -97,9 +101,11 @@ class DecisionLine:
             pieces.append("because " + ", ".join(_with_numbers(r) for r in self.reasons))
         if self.pause_s is not None:
             pieces.append(f"pause {self.pause_s:.2f} s")
-        refused = ", ".join(f"{r.what} ({r.code.value}: {r.reason})" for r in self.refused)
+        refused = _told(self.refused)
         if self.changes or refused:
             pieces.append(f"refused: {refused}" if refused else self.outcome)
+        if self.left_out:
+            pieces.append(f"left out: {_told(self.left_out)}")
         return f"{', '.join(self.topologies) or 'no topology'}: {'; '.join(pieces)}"
 
     def _what(self) -> list[str]:
@@ -148,6 +154,7 @@ def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, 
         pause_s=None if outcome is None else outcome.order_to_commit_s,
         outcome="advised" if outcome is None else "refused" if refused else "applied",
         refused=refused,
+        left_out=() if outcome is None else outcome.left_out,
     )
 
 
@@ -157,6 +164,7 @@ class NotableDecisions:
     def __init__(self) -> None:
         self.limits_pct: Mapping[Instance, float] = {}
         self._last: object = None
+        self._advised: set[tuple[str, str]] = set()  # limits and epoch lengths of topologies
 
     def recall(self, cycles: Iterable[Cycle]) -> None:
         """Cycles of an earlier controller, oldest first: the limits that they set are in force."""
@@ -169,13 +177,20 @@ class NotableDecisions:
         line = describe(cycle, orders, self.limits_pct)
         self.recall([cycle])
         # Until it is applied, the same decision is made in each cycle, with other numbers.
-        kinds = tuple((r.what, r.code) for r in line.refused)
+        kinds = tuple((r.what, r.code) for r in (*line.refused, *line.left_out))
         said = tuple((r.about, r.code) for r in line.reasons if r.code in SAID)
         content = (line.moves, line.rescales, line.cuts, line.released, line.fetched, line.held_back, kinds, said)
         applied = line.changes and line.outcome == "applied"
-        notable = applied or (any(content) and content != self._last)
+        notable = applied or self._is_new_advice(cycle, line) or (any(content) and content != self._last)
         self._last = content
         return line, notable
+
+    def _is_new_advice(self, cycle: Cycle, line: DecisionLine) -> bool:
+        if cycle.outcome is not None:
+            return False
+        advised = {("limits", i.topology) for i in cycle.plan.limits_pct} | {("epochs", t) for t in line.epochs}
+        new, self._advised = advised - self._advised, self._advised | advised
+        return bool(new)
 
 
 class DecisionLog:
@@ -203,6 +218,10 @@ def _that_matter(cycle: Cycle, moves: bool, limited: list[Instance]) -> tuple[Re
     whole = moves or bool(plan.rescales or plan.cuts)
     planned = [r for r in plan.reasons if r.code in ALWAYS or (whole and r.code not in HOLDS | {ReasonCode.ONE_CUT})]
     return tuple(dict.fromkeys([*demands, *planned]))
+
+
+def _told(refusals: Iterable[Refusal]) -> str:
+    return ", ".join(f"{r.what} ({r.code.value}: {r.reason})" for r in refusals)
 
 
 def _with_numbers(reason: Reason) -> str:

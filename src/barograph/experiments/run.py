@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from barograph.engines.spark.conf import enforcing, in_flight, plugin_settings, workloads_settings
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.interfaces import ArrangedQueries
 from barograph.engines.spark.session import open_session
 from barograph.experiments.report import RunReport
 from barograph.experiments.run_settings import RunSettings, check, check_fits, checkpoint_folder
@@ -48,13 +49,14 @@ def run(
         ending.callback(spark.stop)
         cluster.await_executors(spark)
         engine = SparkEngine(spark, cluster.nodes, timeout_s=settings.timeout_s)
-        workers, journal = engine.workers(), Journal(settings.journal)
+        seen: ArrangedQueries = engine
+        workers, journal = seen.workers(), Journal(settings.journal)
         if elsewhere and not journal.earlier.begun:
-            slots = {n.name: n.slots for n in engine.nodes}
+            slots = {n.name: n.slots for n in seen.nodes}
             check_fits(settings, slots, sum(w.seats for w in workers))
             say(f"{len(workers)} executors on {', '.join(slots)}")
         policy = None if settings.steering is None else settings.steering.decider()
-        if shared := shared_workers(policy, min(n.slots for n in engine.nodes)):
+        if shared := shared_workers(policy, min(n.slots for n in seen.nodes)):
             say(shared)
         supervisor = Supervisor(spark, engine=engine)
         ending.callback(supervisor.close)

@@ -1,4 +1,4 @@
-"""Whoever writes a history claims it: a folder has one writer at a time.
+"""Each writer of a history claims it: a folder has one writer at a time.
 
 On this machine the kernel holds the claim and ends it with the process. An object store has no such thing: there the
 claim is a file with the writer's name and the time until which it holds, which each entry renews. Two writers that
@@ -7,6 +7,7 @@ claim it at the same moment are noticed when they renew it, and the one that fin
 
 import fcntl
 import json
+import logging
 import os
 import socket
 import time
@@ -17,6 +18,8 @@ from typing import IO, Any, Protocol
 
 from barograph.history.places import HistoryPath, RemoteFailed, RemotePath
 from barograph.model import BadInput
+
+log = logging.getLogger(__name__)
 
 NAME = ".writer"
 HOLDS_S = 300.0
@@ -79,18 +82,21 @@ class _RemoteClaim:
         try:
             if self._other() is None:
                 self._file.unlink(missing_ok=True)
-        except OSError:
-            return  # it ends by its time
+        except OSError as error:
+            log.warning("the claim %s could not be removed: %s; it ends by its time", self._file, error)
 
     def _write(self) -> None:
         self._renewed_s = self._clock()
         self._file.write(json.dumps({**self._me, "until_s": self._renewed_s + HOLDS_S}).encode())
 
     def _other(self) -> dict[str, Any] | None:
-        """Who has it; None: nobody, or this writer."""
+        """The other writer that has it; None where there is none."""
         try:
             found = json.loads(self._file.read())
-        except (FileNotFoundError, ValueError):
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            log.warning("the claim %s makes no sense: %s; it is written anew", self._file, error)
             return None
         return found if isinstance(found, dict) and found.get("id") != self._me["id"] else None
 

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from math import floor
 
-from barograph.model import Cycle, Demand, Instance, Placement, Snapshot, beside_part
+from barograph.model import BESIDE_CYCLES, Cycle, Demand, Instance, Placement, Snapshot, beside_part
 
 HAIR_PCT = 1e-6
 # A limit of nothing would stop an instance. One below this would stop others too: the kernel hands out a millisecond at
 # least, so the periods of a lower one are so long that its thread, stopped in the middle of Java code, keeps all the
 # threads of its JVM waiting for up to a tenth of a second at each collection of garbage.
 LEAST_PCT = 5.0
-BESIDE_CYCLES = 15  # over which the CPU use of threads beside the instances is averaged
 SHORT_CYCLES = 5  # for how long a topology that was short of CPU still counts as short
 
 

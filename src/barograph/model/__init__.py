@@ -1,6 +1,6 @@
 """The frozen values a cycle is made of. Everything here is data: no I/O, no clock, no randomness."""
 
-from barograph.model.beside import beside_part
+from barograph.model.beside import BESIDE_CYCLES, beside_part
 from barograph.model.checks import BadInput
 from barograph.model.cluster import Node, Slot, Worker
 from barograph.model.cycle import Cycle
@@ -25,6 +25,7 @@ from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
 __all__ = [
+    "BESIDE_CYCLES",
     "Allotment",
     "BadInput",
     "Cycle",

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from barograph.model.snapshot import Snapshot
 
+BESIDE_CYCLES = 15  # over which policies sum it up
 MOST = 0.5  # more than half of a node is a start-up or a fault, not what instances need
 _NOTHING_S = 1e-6
 

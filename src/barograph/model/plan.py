@@ -23,6 +23,9 @@ class MigrationMode(StrEnum):
     WARM_CUT = "warm-cut"
 
 
+BOUNDARY_S = 0.5  # for which a boundary pauses the output, as policies take it
+
+
 class RefusalCode(StrEnum):
     """One code for each kind of refusal, so that programs need not read the sentence."""
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from barograph.model import Allotment, Cycle, Demand, Instance, Reason, ReasonCode, Snapshot
+from barograph.model.plan import BOUNDARY_S
 from barograph.place import PlaceDecision, Placer
 from barograph.place.adaptive.thrifty import Thrifty
 from barograph.place.adaptive.worth import unchanged
 from barograph.place.support.cluster_arrays import HAIR
 
-PAUSE_S = 0.5  # of one boundary
 NEARLY_FULL = 0.95
 
 
@@ -51,7 +51,7 @@ class Steady:
 
     def _settling(self, history: Sequence[Cycle], now: Snapshot, demand: Demand) -> bool:
         """Whether every topology was changed less than settle_s ago, and none is rescaled, which forces moves."""
-        if any((t.target_p99_ms or 0.0) >= 1e3 * PAUSE_S for t in now.topologies):
+        if any((t.target_p99_ms or 0.0) >= 1e3 * BOUNDARY_S for t in now.topologies):
             return False  # a second pause misses no target, and a crowded node might
         counts = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
         if any(counts[o.topology, o.operator] != o.parallelism for o in demand.operators):
@@ -71,7 +71,7 @@ def with_reserve(demand: Demand) -> Demand:
 def without_headroom(now: Snapshot, demand: Demand) -> Demand:
     """The demand with next to no headroom for topologies whose p99 should be below the length of a pause: a crowded
     node makes their rows wait a little, and a move surely misses that. The same demand if there is none."""
-    tight = {t.name for t in now.topologies if t.target_p99_ms is not None and t.target_p99_ms < 1e3 * PAUSE_S}
+    tight = {t.name for t in now.topologies if t.target_p99_ms is not None and t.target_p99_ms < 1e3 * BOUNDARY_S}
     if not tight:
         return demand
     least = (

@@ -7,6 +7,7 @@ ends because one of its queries died with an executor, main is called again and 
 """
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +22,18 @@ from barograph.control.steered_start import steer
 from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.query.failures.diagnosis import Death, RestartLimits, diagnose, give_up, wait_s
+from barograph.engines.spark.tolerated import tolerated
 from barograph.priority.service import serve
 from barograph.submit.hooks import say_new
 from barograph.submit.session_settings import settings_to_add
 from barograph.submit.settings import left_out
 
+log = logging.getLogger(__name__)
+
 Policies = Callable[[Mapping[str, str]], str]
 _LOOK_S = 0.5
 _QUERY_DIED = "StreamingQueryException"
+_JVM_ENDED = (Py4JNetworkError, ConnectionError)
 
 
 class MainFailed(Exception):  # noqa: N818  # named like what happened
@@ -96,7 +101,10 @@ class JvmProgram:
             time.sleep(wait)
 
     def close(self) -> None:
-        with contextlib.suppress(Py4JError, OSError):  # the JVM may have ended
+        with (
+            tolerated(log, "the application's queries could not be ended", Py4JError, OSError),
+            contextlib.suppress(*_JVM_ENDED),
+        ):
             if self._supervisor is not None and not self._is_over():
                 self._supervisor.close()
 

@@ -138,7 +138,8 @@ def test_no_policy_decides_by_stale_figures(policy: str) -> None:
     engine.silent = {"a"}
     turns = [loop.turn() for _ in range(4)]
     assert not any(of(c.plan, "a") for c in turns)
-    assert all(o.wanted == o.parallelism for c in turns for o in c.demand.operators if o.topology == "a")
+    seen = [o for c in turns for o in c.demand.operators if o.topology == "a"]
+    assert len(seen) >= len(turns) and all(o.wanted == o.parallelism for o in seen)
 
 
 def test_an_instance_without_a_seat_is_placed_although_its_figures_are_old() -> None:

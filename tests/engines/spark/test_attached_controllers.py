@@ -1,5 +1,6 @@
 """Which controllers a driver knows: one may act, any number advise, and one whose keeper is gone does not count."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -26,6 +27,17 @@ def test_one_acts_and_any_number_advise() -> None:
         (1, "act", False), (2, "advise", True), (third, "act", True),
     ]  # fmt: skip
     assert known.verb(None)[0]["since_ms"] == 12_500
+
+
+def test_each_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptureFixture) -> None:
+    known = AttachedControllers()
+    with caplog.at_level(logging.INFO, "barograph"):
+        known.detach(known.attach("liu", "advise", "/h", "", os.getpid()))
+        known.detach(7)
+    assert caplog.messages == [
+        f"controller 1 (policy liu, process {os.getpid()}) is attached to advise",
+        "controller 1 (policy liu) is detached",
+    ]
 
 
 def test_a_controller_whose_keeper_is_gone_does_not_count() -> None:

@@ -137,7 +137,8 @@ def test_advice_is_recorded_and_nothing_is_changed(shared_session: OpenSession, 
         user.until(lambda row: bool(user.query.await_up(0.0)) and row["at_s"] is not None)
         before = dict(user.supervisor.observe("test").placement.slots)
         user.until(grows)
-        assert all(row["done"] is None for row in user.recorded() if row["kind"] == "cycle")
+        cycles = [row for row in user.recorded() if row["kind"] == "cycle"]
+        assert cycles and all(row["done"] is None for row in cycles)
         assert user.instances() == INSTANCES
         assert dict(user.supervisor.observe("test").placement.slots) == before
         assert user.supervisor.engine.pace.wanted_s == {} and user.supervisor.bounds.most_s == {}

@@ -1,6 +1,12 @@
 """Options that several commands have, as they are written on the command line."""
 
+import argparse
+
 from barograph.model.checks import require
+
+
+def add_seed(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--seed", default="0", metavar="N", help=f"seed of {what} (default %(default)s)")
 
 
 def parse_seed(text: str) -> int:

@@ -4,17 +4,21 @@ A controller is named by the process that keeps it, because that one outlives ea
 process is gone, so is the controller, however it ended.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from barograph.config import OPTIONS
 from barograph.engines.spark.cluster.processes import Process, alive, identify
 from barograph.model import BadInput
 from barograph.model.checks import require
 
-ACT, ADVISE = "act", "advise"
+logger = logging.getLogger(__name__)  # "log" is a field here
+
+ACT, ADVISE = OPTIONS["mode"].choices
 _REMEMBERED = 10  # of those that have ended: their histories can still be read
 
 
@@ -57,12 +61,16 @@ class AttachedControllers:
             self._entries[number] = entry, keeper
             for old in [e.number for e, there in self._now() if not there][:-_REMEMBERED]:
                 del self._entries[old]
-            return number
+        logger.info("controller %d (policy %s, process %d) is attached to %s", number, policy, pid, mode)
+        return number
 
     def detach(self, number: int) -> None:
         with self._lock:
-            if number in self._entries:
-                self._entries[number] = self._entries[number][0], None
+            if number not in self._entries:
+                return
+            entry = self._entries[number][0]
+            self._entries[number] = entry, None
+        logger.info("controller %d (policy %s) is detached", number, entry.policy)
 
     def table(self) -> list[dict[str, Any]]:
         """Oldest first, as JSON. ``attached``: whether it is there now."""

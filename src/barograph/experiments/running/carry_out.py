@@ -13,6 +13,7 @@ from types import TracebackType
 
 from barograph.config.written.actions import Action, Fault
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.interfaces import ArrangedQueries
 from barograph.experiments.report import ActionReport
 from barograph.experiments.run_settings import RunSettings
 from barograph.experiments.running.actions import plan_of
@@ -34,6 +35,7 @@ class ActionThreads:
         load_s: Callable[[], float],
     ) -> None:
         self._settings, self._supervisor, self._killable = settings, supervisor, killable
+        self._engine: ArrangedQueries = supervisor.engine
         self._journal, self._load_s = journal, load_s
         self.leaving = threading.Event()
         ordered = sorted(settings.actions, key=lambda a: a.at_s)
@@ -69,7 +71,7 @@ class ActionThreads:
 
     def note_orders(self) -> None:
         """A driver that takes over begins with what was last ordered, by an action or by a controller."""
-        placement, parallelism = self._supervisor.engine.orders(self._settings.workload.name)
+        placement, parallelism = self._engine.orders(self._settings.workload.name)
         self._journal.ordered(parallelism, placement)
 
     def _apply(self, actions: list[Action]) -> None:
@@ -94,7 +96,7 @@ class ActionThreads:
         did: tuple[str, ...] = ()
         reason = ""
         try:
-            did = (inject(action, self._killable, self._supervisor.engine, self._settings.actions),)
+            did = (inject(action, self._killable, self._engine, self._settings.actions),)
         except BadInput as error:
             reason = str(error)
         report = ActionReport(action.at_s, action.text, not reason, reason, None, None, did)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.interfaces import WatchedQueries
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.experiments.figures.rows_read import RowsRead
@@ -26,10 +27,11 @@ def drained(
 ) -> int:
     """Input rows that are still not committed after ``most_s`` seconds."""
     due, cut = rows_due(inputs), Plan(cuts=(query.topology,))
+    seen: WatchedQueries = supervisor.engine
     deadline = time.monotonic() + most_s
     while (left := due - sum(committed_offsets(checkpoint))) > 0 and time.monotonic() < deadline:
         require_alive(query)
-        supervisor.engine.refresh()
+        seen.refresh()
         if read.rows() >= due:
             supervisor.apply(cut)
         else:
@@ -38,5 +40,5 @@ def drained(
         supervisor.apply(cut)
         left = due - sum(committed_offsets(checkpoint))
     # The last rows out are reported a moment after the epoch has ended.
-    supervisor.engine.refresh()
+    seen.refresh()
     return left

@@ -13,7 +13,7 @@ from barograph.engines.spark.cluster.node_keeper import order_down, order_up
 from barograph.engines.spark.cluster.node_status import kill_executor, status_of
 from barograph.engines.spark.cluster.processes import kill_marked
 from barograph.engines.spark.cluster.runs import Run
-from barograph.engines.spark.engine import SparkEngine
+from barograph.engines.spark.interfaces import ArrangedQueries
 from barograph.kafka import Broker
 from barograph.model import BadInput
 
@@ -29,7 +29,7 @@ class Killable:
     broker: Broker | None = None
 
 
-def inject(action: Action, killable: Killable, engine: SparkEngine, all_actions: Iterable[Action]) -> str:
+def inject(action: Action, killable: Killable, engine: ArrangedQueries, all_actions: Iterable[Action]) -> str:
     """Cause the fault and return what was done, as a sentence. BadInput where there is nothing to kill."""
     run = killable.run
     if action.fault in (Fault.KILL_BROKER, Fault.START_BROKER):

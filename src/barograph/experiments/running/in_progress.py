@@ -14,6 +14,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.latency import Histogram
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.interfaces import ArrangedQueries
 from barograph.engines.spark.query.checkpoint import committed_offsets
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
@@ -67,7 +68,8 @@ class RunInProgress:
     ) -> None:
         self.settings, self.spark, self.cluster, self.checkpoint = settings, spark, cluster, checkpoint
         self.show, self.say, self.tamper, self.feeds = show, say, tamper, feeds
-        self.supervisor, self.engine, self.journal = supervisor, supervisor.engine, journal
+        self.supervisor, self.journal = supervisor, journal
+        self.engine: ArrangedQueries = supervisor.engine
         self.workload = settings.workload
         self.topology = self.workload.topology(settings.parallelism)
         self.first: First | None = None

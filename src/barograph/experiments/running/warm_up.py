@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.engine import SparkEngine
-from barograph.engines.spark.interfaces import WatchedQueries
+from barograph.engines.spark.interfaces import ArrangedQueries, WatchedQueries
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.session import real_time
 from barograph.model import Load, Plan
@@ -39,7 +39,7 @@ def warm_up(
     executors see; None: any folder of this machine. inputs: those of ``warm_up_inputs`` unless others are given.
     busy_us: as in the measured run, because Spark generates other code for a query with busy work."""
     say("warming up")
-    engine = SparkEngine(spark, {})
+    engine: ArrangedQueries = SparkEngine(spark, {})
     name = f"{workload.name}-warm-up"
     inputs = inputs or warm_up_inputs(workload, parallelism)
     rows = WARM_UP_ROWS_S * len(inputs) * workload.results_per_row(LineShape())

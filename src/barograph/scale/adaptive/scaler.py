@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import (
+    BESIDE_CYCLES,
     Cycle,
     Demand,
     Forecast,
@@ -46,7 +47,6 @@ from barograph.scale.adaptive.target import (
 from barograph.scale.protocol import ceil, demanded_before, instance_limit_pct
 from barograph.scale.smooth import allotted, hold
 
-BESIDE_CYCLES = 15
 LONG_ROOM_S = 150.0  # instead of room_s, where one pause already misses the target for the p99
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import Cycle, Frame, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
+from barograph.model.plan import BOUNDARY_S
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms
 from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
 
-BOUNDARY_S = 0.5  # for which a boundary pauses the output
 HIGHEST, LOWEST = 0.95, 0.1  # of the part of a share that is used
 STEP = 0.93  # by which that part falls in one step
 LITTLE = 0.005  # of the p99: a step that saves less is not worth its CPU

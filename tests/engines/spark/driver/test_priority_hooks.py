@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from barograph.engines.spark.driver.change_signal import ChangeSignal
-from barograph.engines.spark.driver.priority_hooks import NUDGE_S, STEERED_S, SparkPriorityHooks
+from barograph.engines.spark.driver.priority_hooks import NUDGE_S, SparkPriorityHooks
+from barograph.engines.spark.driver.supervisor import STEERED_S
 from barograph.engines.spark.orders.source_gates import SourceGates
 
 

@@ -1,5 +1,7 @@
 """Nodes leave and come back through the port, within the bounds; on an engine without Spark."""
 
+import logging
+
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
@@ -47,6 +49,15 @@ def test_a_node_is_released_with_all_its_executors_and_wanted_again(monkeypatch:
     assert nodes.change([], ["host-2"]) == ["fetched host-2"]
     assert plugin.wanted[-1] is None, "nothing is released: every host may be used again"
     assert engine.observe().asleep == ()
+
+
+def test_each_release_is_logged_with_what_came_of_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, nodes = release_on(FakePlugin(counting("0", "1"), dict(HOSTS)), monkeypatch)
+    with caplog.at_level(logging.INFO, "barograph"):
+        said = nodes.change(["host-1", "host-2"], [])
+    assert caplog.messages == said and len(said) == 2
 
 
 def test_the_bounds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,11 @@
 """Orders are remembered, so that a change that waits for its boundary is not sent again in each cycle."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from typing import cast
+
+import pytest
+from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
 from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.telemetry import Telemetry
@@ -45,3 +49,20 @@ def test_another_place_or_another_count_is_another_order() -> None:
     assert not found.is_ordered("wordcount", {SPLIT[0]: HERE, SPLIT[1]: THERE}, {})
     assert not found.is_ordered("wordcount", dict.fromkeys(SPLIT, HERE), {"split": 3})
     assert len(planner.orders) == 1
+
+
+def test_fewer_instances_and_their_return_are_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    executors = ("0", "1", "2")
+    topology = FakeTopology((FakeOperator("split", executors),))
+    engine = engine_on(FakePlugin({"counting": topology}, {e: f"host-{e}" for e in executors}), monkeypatch)
+    engine.refresh()
+    with caplog.at_level(logging.INFO, "barograph"):
+        assert [engine.fit("counting", 2) for _ in range(3)] == [2, 2, 2]
+        engine.keep_up()
+        engine.keep_up()
+    assert caplog.messages == [
+        "counting: its next run has 2 instances of split, since 2 seats are left to it",
+        "counting: its next epoch has 3 instances of split",
+    ]

@@ -1,5 +1,6 @@
 """Supervision on an engine without Spark: every end has a cause, and an error while the application lives is no end."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -450,3 +451,18 @@ def test_work_between_two_runs_that_fails_is_a_problem_and_no_end(
     assert query.isActive and [r.runId for r in engine.runs] == ["run-1", "run-2"]
     assert any(type(error).__name__ in r.getMessage() for r in caplog.records if r.levelname == "WARNING")
     query.stop()
+
+
+def test_deaths_restarts_and_the_end_of_supervision_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine()
+    with caplog.at_level(logging.INFO, "barograph.engines.spark.query"):
+        query = supervised(engine, limits=replace(QUICK, same_failures=2, in_a_row=2, keep_trying_s=0.0))
+        engine.runs[0].end_with(KILLED)
+        until(lambda: len(query.restarts) == 1)
+        engine.runs[1].end_with(KILLED)
+        ended_by(query)
+    (restart,) = query.restarts
+    told = [(r.levelname, r.getMessage()) for r in caplog.records]
+    assert told[0] == ("WARNING", f"{query.topology} has died: {restart.cause}; death 1 since its last commit")
+    assert told[1] == ("INFO", f"{query.topology} runs again {restart.told()}")
+    assert told[-1] == ("ERROR", f"{query.topology} is supervised no more: {query.gave_up_because}")

@@ -32,7 +32,7 @@ def test_the_exit_code_says_that_something_is_open(
 
 
 def test_checkpoints_and_histories_of_running_drivers_are_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_folder: Path
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Those in Barograph's own folders are part of these."""
     state = tmp_path / "state"
@@ -52,6 +52,8 @@ def test_checkpoints_and_histories_of_running_drivers_are_looked_at(
     silent = Endpoint(state / "drivers" / "driver-8.sock", {})
     try:
         assert asked_drivers() == (uses,)
+        (warning,) = caplog.messages
+        assert str(silent.path) in warning and "there is no verb 'uses'" in warning
         found = {f.name + " " + f.found.split(":")[0]: f for f in exposure.exposed()}
     finally:
         driver.close()

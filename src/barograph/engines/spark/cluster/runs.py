@@ -19,6 +19,7 @@ from barograph.engines.spark.cluster.node_limit import RunGroups, remove_groups
 from barograph.engines.spark.cluster.processes import Process, alive, boot_id, identify, kill, kill_marked, wait_gone
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.folders import state_folder
+from barograph.engines.spark.tolerated import tolerated
 from barograph.logs import OnceOnly
 from barograph.model import BadInput
 from barograph.model.checks import require, require_name
@@ -178,4 +179,5 @@ def _remove_folder(folder: Path) -> None:
     except OSError as error:
         log.warning("%s could not be removed: %s; the next start of a cluster tries again", folder, error)
         return
-    shutil.rmtree(gone, ignore_errors=True)
+    with tolerated(log, f"{gone}, what is left of an ended cluster, stays", OSError):
+        shutil.rmtree(gone)

@@ -1,8 +1,8 @@
 """Keeps queries off pairs of executors that do not reach each other although both reach the driver.
 
-Rows between such a pair wait, and no one is told: an epoch would never end. Executors report whom they do not reach
-(``jvm/plugin/Reach.scala``). Here it is decided which executors are avoided, and for how long; a supervised query with
-instances on both sides is ended and starts again, from its checkpoint, on executors that reach each other.
+Rows between such a pair wait, and no error is raised: an epoch would never end. Executors report which others they do
+not reach (``jvm/plugin/Reach.scala``). Here it is decided which executors are avoided, and for how long; a supervised
+query with instances on both sides is ended and starts again, from its checkpoint, on executors that reach each other.
 """
 
 import logging

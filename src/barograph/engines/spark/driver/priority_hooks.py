@@ -7,11 +7,10 @@ levels have changed, so that it does not wait for its next cycle. Without a cont
 import time
 from collections.abc import Callable, Mapping
 
-from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.driver.supervisor import STEERED_S, Supervisor
 from barograph.engines.spark.interfaces import PrioritisedQueries
 
 LOOK_S = 0.5  # the longest that executors may take to answer
-STEERED_S = 60.0  # a controller sends a plan in every cycle; if none came for so long, there is no controller
 NUDGE_S = 1.0  # after this time the signal is repeated, in case the plan was refused
 
 

@@ -3,6 +3,7 @@
 It owns start and stop of queries; what runs where is decided by the controller whose plans it applies.
 """
 
+import logging
 import os
 import threading
 import time
@@ -44,8 +45,10 @@ from barograph.engines.spark.security.uses import uses
 from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
 from barograph.model.codec import from_json, to_json
 
+log = logging.getLogger(__name__)
+
 UP_TIMEOUT_S = 120.0
-STEERED_S = 60.0  # a controller that sent no plan for so long is gone, or only advises
+STEERED_S = 60.0  # a controller sends a plan in each cycle; one that sent none for so long is gone, or only advises
 
 
 class Supervisor:
@@ -154,6 +157,8 @@ class Supervisor:
         return describe(self)
 
     def freeze(self, on: bool = True) -> None:
+        if on is not self.frozen:
+            log.info("the driver is %s", "frozen: no plan is applied until it is thawed" if on else "thawed")
         self.frozen = on
         self.engine.pace.hold(on)
 

@@ -3,12 +3,15 @@
 A node on which a task runs is never released.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from barograph.engines.spark.executors.port import Executors
 from barograph.model import Node, Worker
+
+log = logging.getLogger(__name__)
 
 
 class ReleasableNodes(Protocol):
@@ -46,6 +49,8 @@ class NodeRelease:
             for node in release:
                 why = self._release(self._executors, node)
                 said.append(f"{node} is not released: {why}" if why else f"released {node}")
+        for sentence in said:
+            log.info("%s", sentence)
         return said
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ topology that was scaled up. Spark would not start it then, so operators that ca
 there are seats again. The engine does the locking.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +17,8 @@ from barograph.engines.spark.bridge.bridge import Bridge
 from barograph.engines.spark.bridge.telemetry import Telemetry
 from barograph.engines.spark.orders.node_returns import COLD_S, NodeReturns
 from barograph.model import Instance, Placement, Slot, Topology
+
+log = logging.getLogger(__name__)
 
 TopologyOrder = tuple[dict[str, int], list[tuple[str, int, str]]]
 """Parallelism of operators that differ from the query's own, and (operator, index, executor) of instances."""
@@ -47,6 +50,11 @@ def fitting(topology: Topology, wanted: Mapping[str, int], seats: int) -> dict[s
             break
         found[giving] -= 1
     return found
+
+
+def _counted(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    changed = [f"{count} instances of {name}" for name, count in after.items() if count != before[name]]
+    return ", ".join(changed) or "all instances that were ordered"
 
 
 class PlacementOrders:
@@ -134,6 +142,7 @@ class PlacementOrders:
         if given != wanted:
             self._fewer[topology] = FewerInstances(wanted, given)
         if given != (before.given if before else wanted):
+            log.info("%s: its next run has %s, since %s seats are left to it", topology, _counted(wanted, given), seats)
             self.send((topology,))
         return sum(given.values())
 
@@ -156,8 +165,11 @@ class PlacementOrders:
             if awaited and awaited <= new:
                 self._warm_ahead(topology, [(index, e) for _, index, e in places if e in awaited - self._warmed])
             elif awaited or seats_again:
-                if seats_again:
+                if few is not None and seats_again:
+                    log.info("%s: its next epoch has %s", topology, _counted(few.given, few.wanted))
                     del self._fewer[topology]
+                else:
+                    log.info("%s: from its next epoch on, instances return to %s", topology, ", ".join(sorted(awaited)))
                 self.send((topology,))
 
     def send(self, topologies: Iterable[str], cut: Iterable[str] = ()) -> dict[str, int]:

@@ -123,7 +123,6 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
             with tolerated(log, f"{self.topology} could not be stopped", Exception):
                 self.query.stop()
-        log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error)
         self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter | PreparedStart) -> StreamingQuery:
@@ -255,7 +254,6 @@ class QueryRuns:
                 self._give_up(refused or self._error_of(dead, text), why)
                 return None
             self.doing = f"starting again: {death.text}"
-            log.warning("%s has died and is started again: %s", self.topology, death.text)
             if self.stopping.wait(self._deaths.wait_s()) or not self._await_room(death.needed_seats):
                 return None
             if _UNFINISHED in (text if refused is None else str(refused)):
@@ -265,11 +263,11 @@ class QueryRuns:
                 return None
             refused = self._refused
         next_end = self._await_up()
-        # By now the last reports of the dead run are in.
-        rows = self._patience.ask(lambda: replayed(self._engine, self.topology, dead_run))
+        rows = self._patience.ask(lambda: replayed(self._engine, self.topology, dead_run))  # its last reports are in
         self._early.died(dead_run, rows)
         with self.lock:
             self.restarts.append(Restart(at_ms, death.text, rows.epoch, time.monotonic() - died, rows))
+        log.info("%s runs again %s", self.topology, self.restarts[-1].told())
         return next_end or self._follow()
 
     def _tried(self, dead: StreamingQuery) -> bool:
@@ -297,4 +295,6 @@ class QueryRuns:
         return RuntimeError(text)
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
+        own = why.code is GiveUpCode.SUPERVISION_FAILED  # its traceback is told nowhere else
+        log.error("%s is supervised no more: %s", self.topology, why.text, exc_info=error if own else None)
         self.given_up, self.error = why, ended_by(self.topology, error, why)

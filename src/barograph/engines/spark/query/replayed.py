@@ -30,6 +30,10 @@ class Restart:
     down_s: float
     rows: Replayed
 
+    def told(self) -> str:
+        again = f"{self.rows.read} rows of epoch {self.epoch} are" if self.epoch is not None else "no row is"
+        return f"after {self.down_s:.2f} s, and {again} read again: {self.cause}"
+
 
 def replayed(engine: SparkEngine, topology: str, run: str) -> Replayed:
     """Of the last epoch that a query run began and, because it died, did not commit."""

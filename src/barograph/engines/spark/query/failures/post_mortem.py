@@ -1,5 +1,6 @@
 """The deaths of a query's runs since its last committed epoch. It looks at the engine, and starts nothing."""
 
+import logging
 from collections.abc import Sequence
 
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
@@ -15,6 +16,8 @@ from barograph.engines.spark.query.failures.diagnosis import (
     too_few_seats,
     wait_s,
 )
+
+log = logging.getLogger(__name__)
 
 KEPT = 1000  # an epoch may last for days
 
@@ -56,6 +59,7 @@ class PostMortem:
             self._committed = committed
         self._deaths.append(death)
         del self._deaths[:-KEPT]
+        log.warning("%s has died: %s; death %d since its last commit", topology, death.text, len(self._deaths))
         return death
 
     def _planned(self, topology: str, runs: set[str]) -> list[int]:
