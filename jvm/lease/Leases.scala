@@ -110,7 +110,8 @@ object Leases {
   }
 
   /** Where it fails, the next driver has to watch this one until it is surely gone. */
-  private def giveBack(lease: Lease): Unit = troubles.telling(s"giving back the lease on ${lease.root}")(lease.release())
+  private def giveBack(lease: Lease): Unit =
+    troubles.telling(s"giving back the lease on ${lease.root}")(lease.release())
 
   private def beat(): Unit = synchronized {
     if (!beating.exists(_.isAlive)) {

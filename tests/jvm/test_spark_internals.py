@@ -27,6 +27,7 @@ ALLOWED: dict[str, tuple[str, set[str]]] = {
     "enforce/Enforcer.scala": ("writes to Spark's log", LOGGING),
     "kafka/EndOffsets.scala": ("writes to Spark's log", LOGGING),
     "kafka/KafkaInput.scala": ("writes to Spark's log", LOGGING),
+    "lease/Troubles.scala": ("writes to Spark's log", LOGGING),
     "orders/Warm.scala": (
         "compiles generated code and opens the state's library where an instance will move to, as Spark does there",
         {"sql.catalyst", "sql.execution", "util.SerializableConfiguration"},

@@ -59,7 +59,9 @@ class PostMortem:
             self._committed = committed
         self._deaths.append(death)
         del self._deaths[:-KEPT]
-        log.warning("%s has died: %s; death %d since its last commit", topology, death.text, len(self._deaths))
+        # A query that does not fit at its first start gets a size that does, and that is said then.
+        level = logging.INFO if death.needed_seats and not self.was_up else logging.WARNING
+        log.log(level, "%s has died: %s; death %d since its last commit", topology, death.text, len(self._deaths))
         return death
 
     def _planned(self, topology: str, runs: set[str]) -> list[int]:
