@@ -51,7 +51,7 @@ class ReasonCode(StrEnum):
     ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key needs more than an instance can use: more instances do not help
 
     # Scalers: a target for the p99 of a topology.
-    TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU
+    TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU and so many nodes
     TARGET_MISSED = "target-missed"  # no CPU of the cluster, or no CPU at all, brings the forecast p99 below the target
     TARGET_BLIND = "target-blind"  # no latency is measured, so the target is not followed
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import Cycle, Frame, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
+from barograph.scale.adaptive.cost import Cost
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms
 from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
@@ -110,9 +111,9 @@ def target_reason(
     topology: Topology,
     aim: Aim,
     sized: Sequence[OperatorDemand],
-    plain_pct: float,
+    cost: Cost,
 ) -> Reason | None:
-    """What became of the target; None while that is not known. plain_pct: all shares as they would be without it."""
+    """What became of the target; None while that is not known. sized: of this topology, perhaps beside others."""
     target_ms = 1e3 * aim.target_s
     about, numbers = topology.name, {"target_p99_ms": target_ms}
     if aim.learned is None:
@@ -120,7 +121,7 @@ def target_reason(
             return None
         why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
         return Reason(about, ReasonCode.TARGET_BLIND, f"{why}; name the column that has one (latency.column)", numbers)
-    shares = {o.operator: np.array(o.shares_pct) for o in sized}
+    shares = {o.operator: np.array(o.shares_pct) for o in sized if o.topology == about}
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
     cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
@@ -136,13 +137,10 @@ def target_reason(
         "forecast_p99_ms": 1e3 * p99_s,
         "floor_ms": 1e3 * (aim.learned.floor_s + aim.learned.margin_s),
         "queues_ms": 1e3 * aim.learned.factor * model_s,
-        "share_pct": cut * shares_pct,
-        "bought_pct": cut * shares_pct - plain_pct,
+        **cost.numbers,
         "paused_part": paused,
     }
-    held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cut * shares_pct:.0f} % of a core in all"
-    held += f", {abs(cut * shares_pct - plain_pct):.0f} % {'more' if cut * shares_pct >= plain_pct else 'less'}"
-    held += " than without a target"
+    held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cost.text}"
     if p99_s > aim.target_s:
         slowest = max(path, key=lambda name: legs[name].mean_s + legs[name].above_s)
         why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and more CPU brings little; {slowest} takes longest"
