@@ -32,7 +32,7 @@ def test_the_nodes_of_other_topologies_are_not_its_cost() -> None:
 
 def test_a_quota_bounds_both() -> None:
     cost = cost_of("t", now(60.0), [demand("t", "s", 60.0)], [demand("t", "s", 40.0)], as_much)
-    assert (cost.share_pct, cost.plain_pct) == (pytest.approx(60.0), pytest.approx(60.0))
+    assert [cost.share_pct, cost.plain_pct] == pytest.approx([60.0, 60.0])
     assert (cost.nodes, cost.plain_nodes) == (1, 1)
 
 
