@@ -1,5 +1,6 @@
 """The table of the demonstration."""
 
+import re
 from typing import Any
 
 from barograph.experiments.demo import HEAD, line
@@ -18,8 +19,17 @@ REPORT: dict[str, Any] = {
 def test_each_figure_stands_under_its_name() -> None:
     kinds, names = HEAD.splitlines()
     told = line(REPORT)
-    ends = [k for k, c in enumerate(names + " ", 0) if c == " " and k and names[k - 1] != " "]
-    assert [told[:end].split()[-1] for end in ends] == [
-        "adaptive", "7.0", "20", "9.0", "30", "0", "4.0", "2.0", "1.5", "1", "2"
-    ]  # fmt: skip
+    ends = [found.end() for found in re.finditer(r"\S+", names)]
+    assert [told[:end].split()[-1] for end in ends[1:]] == [
+        "7.0",
+        "20",
+        "9.0",
+        "30",
+        "0",
+        "4.0",
+        "2.0",
+        "1.5",
+        "1",
+        "2",
+    ]
     assert kinds.index("by column") < ends[2] < kinds.index("by record time") < ends[4]
