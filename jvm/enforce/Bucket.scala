@@ -25,8 +25,9 @@ final class Bucket {
     } else tokensNs = Math.min(mostNs, tokensNs + (nowNs - thenNs) * cores) - (cpuNs - thenCpuNs)
     thenNs = nowNs
     thenCpuNs = cpuNs
-    // Many short waits would cost more than they spread: once it waits, it waits for a part of a period more.
-    waits = tokensNs < (if (waits) worthwhileNs else 0.0)
+    // Many short waits would cost more than they spread: once it waits, it waits for a part of a period more. Waking up
+    // costs CPU too, so that it never has exactly what it waited for: half of that is enough to go on.
+    waits = tokensNs < (if (waits) worthwhileNs / 2 else 0.0)
     if (waits) ((worthwhileNs - tokensNs) / cores).toLong + 1L else 0L
   }
 }

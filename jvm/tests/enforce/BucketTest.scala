@@ -47,18 +47,23 @@ class BucketTest {
     assertTrue(bucket.waitNs(60060 * MsNs, 60 * MsNs, 0.5) > 0L, "one of sixty was not")
   }
 
-  /** At a low limit the waits would otherwise use up what they leave: one costs a tenth of a millisecond. */
-  @Test def betweenTwoWaitsThereIsWorkToDo(): Unit = for (cores <- Seq(0.01, 0.016, 0.05)) {
-    val bucket = new Bucket
-    val sliceNs = MsNs / 10
-    var now, cpu = 0L
-    var waits = 0
-    while (now < 1000 * MsNs) {
-      val wait = bucket.waitNs(now, cpu, cores)
-      if (wait > 0L) { now += wait; waits += 1 } else { now += sliceNs; cpu += sliceNs }
+  /** At a low limit the waits would otherwise use up what they leave. */
+  @Test def betweenTwoWaitsThereIsWorkToDo(): Unit =
+    for (cores <- Seq(0.01, 0.016, 0.05); wakeNs <- Seq(0L, 13000L, MsNs / 10)) {
+      val bucket = new Bucket
+      val (sliceNs, endNs) = (MsNs / 10, 10000 * MsNs)
+      var now, cpu, worked = 0L
+      var waits = 0
+      while (now < endNs) {
+        val wait = Math.min(bucket.waitNs(now, cpu, cores), Allowance.SliceNs)
+        if (wait > 0L) { now += wait; cpu += wakeNs; waits += 1 }
+        else { now += sliceNs; cpu += sliceNs; worked += sliceNs }
+      }
+      val setting = s"at $cores cores, $wakeNs ns for waking up"
+      assertTrue(worked >= 0.5 * cores * endNs, s"$worked ns of work $setting")
+      assertTrue(cpu <= 1.1 * cores * endNs + 2 * MsNs, s"$cpu ns used $setting")
+      assertTrue(waits <= 10 * (1000 * cores * 2 + 20), s"$waits waits $setting")
     }
-    assertTrue(waits <= 1000 * cores, s"$waits waits at $cores cores")
-  }
 
   @Test def aLimitOfNothingIsTheLeastThatAGroupCanHave(): Unit =
     assertEquals(used(0.01, MsNs, 10.0), used(0.0, MsNs, 10.0))
