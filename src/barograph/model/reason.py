@@ -48,7 +48,7 @@ class ReasonCode(StrEnum):
 
     # Scalers: keys.
     HOT_INSTANCE = "hot-instance"  # because of their keys, far more rows go to this instance than to the others
-    ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key needs more than an instance can use: more instances do not help
+    ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key, or keys that cannot be parted, need more than an instance can use
 
     # Scalers: a target for the p99 of a topology.
     TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU and so many nodes

@@ -30,8 +30,8 @@ from barograph.model import (
 )
 from barograph.scale.adaptive.cost import cost_of
 from barograph.scale.adaptive.fit import fit_to_nodes
-from barograph.scale.adaptive.hot_keys import hot_reason
-from barograph.scale.adaptive.instances import Growth, Need
+from barograph.scale.adaptive.hot_keys import hot_reasons
+from barograph.scale.adaptive.instances import Growth, Need, why_no_more
 from barograph.scale.adaptive.needs import Needs
 from barograph.scale.adaptive.reserve import beside, reserving
 from barograph.scale.adaptive.target import (
@@ -131,10 +131,9 @@ class Adaptive:
     def _hot_reasons(self, now: Snapshot, needs: Needs, fitting: Sequence[OperatorDemand]) -> Iterator[Reason]:
         limit_pct = instance_limit_pct(now)
         for o in fitting:
-            if (o.topology, o.operator) in needs.hot:
-                reason = hot_reason(o, *needs.hot[o.topology, o.operator], limit_pct, self.utilisation)
-                if reason is not None:
-                    yield reason
+            if (hot := needs.hot.get((o.topology, o.operator))) is not None:
+                stuck = why_no_more(now, now.topology(o.topology).operator(o.operator), o)
+                yield from hot_reasons(o, hot, limit_pct, self.utilisation, stuck)
 
     def _aim(self, history: Sequence[Cycle], now: Snapshot, topology: Topology, needs: Needs) -> Aim:
         found: dict[str, Need] = {}

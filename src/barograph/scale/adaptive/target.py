@@ -144,6 +144,8 @@ def target_reason(
     if p99_s > aim.target_s:
         slowest = max(path, key=lambda name: legs[name].mean_s + legs[name].above_s)
         why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and more CPU brings little; {slowest} takes longest"
+        if key := aim.needs[slowest].key_part:
+            why += f", and one key has {key:.0%} of its rows, which more instances do not divide"
         return Reason(about, ReasonCode.TARGET_MISSED, why, numbers)
     if aim.target_s < BOUNDARY_S and ended >= OFTEN and paused > PART:
         why = f"a p99 of {target_ms:g} ms cannot be held: an epoch ends every {seconds / ended:.0f} s, which pauses "
@@ -223,11 +225,16 @@ def _more_help(
 
 
 def _over(need: Need, count: int) -> Need:
-    """The same work, evenly over another number of instances."""
+    """The same work over another number of instances: evenly, but for the rows of one key that is known."""
     if count == len(need.rows):
         return need
+    parts = np.full(count, (1.0 - need.key_part) / count)
+    parts[0] += need.key_part
 
-    def even(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.full(count, float(rows.sum()) / count)
+    def divided(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = float(rows.sum()) * parts
+        return found
 
-    return replace(need, rows=even(need.rows), sure_rows=even(need.sure_rows), lasting_rows=even(need.lasting_rows))
+    return replace(
+        need, rows=divided(need.rows), sure_rows=divided(need.sure_rows), lasting_rows=divided(need.lasting_rows)
+    )
