@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import (
-    BESIDE_CYCLES,
     Cycle,
     Demand,
     Forecast,
