@@ -29,7 +29,8 @@ when a field of a recorded value, a column or a code is added, renamed or remove
 their reasons have no codes. Entries of format 1 do not say which application they are of, those of format 2 not what
 was left out of a plan; format 4 has the code of figures that are too old, format 5 quotas, exclusions and their codes,
 format 6 operators that scale together, format 7 targets for the p99 and their codes,
-format 8 hot instances, format 9 latencies by record times, format 10 ages of topologies and edges.
+format 8 hot instances, format 9 latencies by record times, format 10 ages of topologies and
+edges, and codes of nodes that were kept.
 """
 _KEY = b"barograph.format"
 _NAME = re.compile(r"cycles?-(\d{10})(?:-(\d{10}))?\.parquet")

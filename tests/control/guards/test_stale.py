@@ -167,9 +167,9 @@ def test_no_node_is_released_by_stale_figures() -> None:
         policy = with_options(named("adaptive"), {"known_s": 0.0})
         settings = Settings(policy, 2.0, quiet=Quiet(known_cycles=0), upkeep=Upkeep(release_after_s=10.0, spare=0))
 
-        def ask(orders: NodeOrders) -> tuple[str, ...]:
+        def ask(orders: NodeOrders) -> Outcome:
             asked.append(orders)
-            return ()
+            return Outcome()
 
         loop = Loop(engine, settings, nodes=ask)
         for _ in range(25):
