@@ -88,7 +88,7 @@ def test_in_is_what_arrives_at_all_sources(tmp_path: Path, capsys: pytest.Captur
     assert [line.split(" in ")[1].split("/s")[0].strip() for line in lines] == ["100", "200"]
 
 
-def test_a_p99_by_record_times_is_marked_as_a_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_p99_of_both_kinds_is_shown_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = chain(Operator("s", 1, source=True), Operator("k", 1), name="one")
     now = seen([one], {"one": {"s": work(1000.0), "k": work(70.0)}}, cycle_s=10.0)
     column, record = Latency(*[30.0] * 5), Latency(*[40.0] * 5)
@@ -100,8 +100,10 @@ def test_a_p99_by_record_times_is_marked_as_a_bound(tmp_path: Path, capsys: pyte
         history.record(remembered(replace(now, topology_metrics=(told,))))
     history.close()
     assert main(["history", str(tmp_path), "--all"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if " p99 " in line]
-    assert [line.split("p99")[1].split("ms")[0].strip() for line in lines] == ["30", "<40"]
+    lines = [line.split("p99 ms")[1].split() for line in capsys.readouterr().out.splitlines() if " p99 ms " in line]
+    assert [" ".join(words[:7]) for words in lines] == [
+        "30 by column 40 by record time", "- by column 40 by record time"
+    ]  # fmt: skip
     (exact, _), (unknown, bound) = (
         [r["topologies"][0][n] for n in ("p99_ms", "record_p99_ms")] for r in rows(tmp_path)
     )

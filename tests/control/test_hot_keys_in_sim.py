@@ -7,8 +7,11 @@ from barograph.model import Cycle, Instance, Reason, ReasonCode
 from barograph.policy.registry import named
 
 
-def steered(rate: int, keys: int, skew: float, cpu_pct: int, instances: int, seconds: int = 120) -> list[Cycle]:
-    """Rows of a millisecond, counted by keys with this Zipf exponent."""
+def steered(
+    rate: int, keys: int, skew: float, cpu_pct: int, instances: int, *, nodes: int = 4, seconds: int = 120,
+    seed: int = 0, more: str = "", target: str = "",
+) -> list[Cycle]:  # fmt: skip
+    """Rows of a millisecond, counted by keys with this Zipf exponent. more: fields of the operator that counts."""
     text = f"""
         name = "keys"
         title = "keys"
@@ -18,18 +21,19 @@ def steered(rate: int, keys: int, skew: float, cpu_pct: int, instances: int, sec
         epoch_s = 600
         [[nodes]]
         name = "node"
-        count = 4
+        count = {nodes}
         cpu_pct = {cpu_pct}
         [[topologies]]
         name = "t"
+        {target}
         operators = [
             {{name = "source", parallelism = 1, load = "steps 0s={rate}", cost_ms = 0.02}},
-            {{name = "count", parallelism = {instances}, cost_ms = 1, stateful = true}},
+            {{name = "count", parallelism = {instances}, cost_ms = 1, stateful = true{more}}},
         ]
         edges = [{{source = "source", target = "count", grouping = "fields", keys = {keys}, skew = {skew}}}]
     """
     decider = PolicyDecider(named("adaptive"), keep_all=True)
-    run(Simulator(parse_scenario(text, "keys.toml"), 0), decider)
+    run(Simulator(parse_scenario(text, "keys.toml"), seed), decider)
     return decider.cycles
 
 
@@ -66,3 +70,55 @@ def test_keys_that_share_an_instance_are_parted_by_more_instances() -> None:
     """Forty keys of equal weight: an instance that got more of them than others is relieved by more instances."""
     cycles = steered(rate=1200, keys=40, skew=0.0, cpu_pct=300, instances=2)
     assert not said(cycles, ReasonCode.ONE_KEY_TOO_MUCH)
+
+
+def counts(cycles: list[Cycle]) -> list[int]:
+    return [c.demand.operators[1].parallelism for c in cycles]
+
+
+def alone(instance: Instance, cycle: Cycle) -> bool:
+    slots = cycle.snapshot.placement.slots
+    return [i for i, slot in slots.items() if slot.node == slots[instance].node] == [instance]
+
+
+def test_every_hot_instance_is_named_and_gets_more_share() -> None:
+    """The two keys with most rows have 15 and 7 % of them, and one of twelve instances gets 8 % of even rows."""
+    cycles = steered(rate=4000, keys=500, skew=1.0, cpu_pct=100, instances=12, nodes=8)
+    hot = said(cycles, ReasonCode.HOT_INSTANCE)
+    assert len({r.about for r in hot}) == len(hot) >= 2, "each once"
+    shares = cycles[-1].demand.shares_by_instance()
+    mean = sum(cycles[-1].demand.operators[1].shares_pct) / 12
+    assert all(shares[Instance.parse(r.about)] > 1.4 * mean for r in hot)
+
+
+def test_keys_that_are_too_much_are_said_where_the_number_of_instances_cannot_change() -> None:
+    for more in (', fixed_because = "its state cannot be split"', ", max_parallelism = 4"):
+        cycles = steered(rate=3000, keys=500, skew=1.5, cpu_pct=300, instances=4, seconds=60, more=more)
+        (reason,) = said(cycles, ReasonCode.ONE_KEY_TOO_MUCH)
+        assert set(counts(cycles)) == {4}
+        assert ("its state cannot be split" if "fixed" in more else "at most 4 instances") in reason.why
+
+
+def test_a_key_that_stays_on_one_instance_does_not_multiply_the_others() -> None:
+    """It uses most of a small node, and its instance is hot with any number. Each change is a pause, whose backlog is
+    no reason for the next one."""
+    cycles = steered(rate=900, keys=500, skew=1.5, cpu_pct=60, instances=4, seconds=150, seed=1)
+    assert max(counts(cycles)) <= 8
+    last = cycles[-1]
+    assert last.snapshot.topology_metrics[0].backlog_rows < 10
+    shares = {i: s for i, s in last.demand.shares_by_instance().items() if i.operator == "count"}
+    hottest = max(shares, key=lambda i: shares[i])
+    assert alone(hottest, last), "it needs all that a node has"
+    assert said(cycles, ReasonCode.HOT_INSTANCE)[-1].about == str(hottest)
+
+
+def test_a_target_does_not_multiply_instances_for_a_key_that_stays_on_one() -> None:
+    for seed in range(3):
+        cycles = steered(
+            rate=900, keys=500, skew=1.5, cpu_pct=60, instances=4, seconds=150, seed=seed, target="target_p99_ms = 100"
+        )
+        missed = [r for c in cycles for r in c.demand.reasons if r.code is ReasonCode.TARGET_MISSED]
+        assert any("one key has" in r.why for r in missed), "that is why more instances do not hold it"
+        assert max(counts(cycles)) <= 12, seed
+        assert counts(cycles)[-1] == counts(cycles)[-20], "it has come to rest"
+        assert cycles[-1].snapshot.topology_metrics[0].backlog_rows < 10

@@ -44,6 +44,11 @@ class Seen:
         metrics = [m for c in self.cycles for m in c.snapshot.topology_metrics]
         return sum(m.latency_due is not None and m.latency_due.p99 > target_ms for m in metrics)
 
+    def mean_of(self, number: str) -> float:
+        """Of what was said of the target."""
+        values = [r.numbers[number] for c in self.cycles for r in c.demand.reasons if number in r.numbers]
+        return sum(values) / len(values)
+
     def said(self, code: ReasonCode) -> int:
         return sum(r.code is code for c in self.cycles for r in c.plan.reasons)
 
@@ -78,7 +83,12 @@ def test_what_holding_it_costs_is_said_once(runs: dict[float | None, Seen]) -> N
         assert runs[target].said(ReasonCode.TARGET_HELD) == 1
         assert runs[target].said(ReasonCode.TARGET_MISSED) == 0
         last = runs[target].cycles[-1].demand.reasons[0]
-        assert {"forecast_p99_ms", "share_pct", "bought_pct"} <= set(last.numbers)
+        assert {"forecast_p99_ms", "share_pct", "bought_pct", "nodes", "bought_nodes"} <= set(last.numbers)
+
+
+def test_a_long_target_costs_fewer_nodes_than_a_short_one(runs: dict[float | None, Seen]) -> None:
+    cost = {target: runs[target].mean_of("bought_nodes") for target in TARGETS_MS}
+    assert cost[50.0] > cost[1000.0] and cost[1000.0] < 0, cost
 
 
 def test_a_target_that_cannot_be_held_is_said_once() -> None:

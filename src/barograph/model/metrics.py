@@ -211,6 +211,9 @@ class TopologyMetrics:
         """What policies go by: from due by a column if rows have one, else by record times."""
         return self.latency_record if self.latency_due is None else self.latency_due
 
+    def of_kind(self, kind: LatencyKind) -> Latency | None:
+        return self.latency_due if kind is LatencyKind.COLUMN else self.latency_record
+
     @property
     def latency_kind(self) -> LatencyKind | None:
         """Of ``latency``. None if no row was timed: none ended, or neither time is known."""

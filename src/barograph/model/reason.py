@@ -48,10 +48,10 @@ class ReasonCode(StrEnum):
 
     # Scalers: keys.
     HOT_INSTANCE = "hot-instance"  # because of their keys, far more rows go to this instance than to the others
-    ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key needs more than an instance can use: more instances do not help
+    ONE_KEY_TOO_MUCH = "one-key-too-much"  # one key, or keys that cannot be parted, need more than an instance can use
 
     # Scalers: a target for the p99 of a topology.
-    TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU
+    TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU and so many nodes
     TARGET_MISSED = "target-missed"  # no CPU of the cluster, or no CPU at all, brings the forecast p99 below the target
     TARGET_BLIND = "target-blind"  # no latency is measured, so the target is not followed
 

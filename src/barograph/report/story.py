@@ -7,7 +7,7 @@ from barograph.experiments.figures.cpu_in_force import CpuInForce, in_all
 from barograph.experiments.figures.run_meter import looks
 from barograph.history.places import HistoryPath
 from barograph.history.read import entries
-from barograph.model import Cycle, Load
+from barograph.model import Cycle, LatencyKind, Load
 from barograph.report.chart import BLUE, GREEN, GREY, ORANGE, RED, Mark, Panel, Point, Series, Story
 
 BEFORE_S = 10.0  # how long before the load cycles are shown, because they say how a run began
@@ -20,7 +20,7 @@ def story(title: str, report: Mapping[str, Any], history: HistoryPath, start_ms:
     due = tuple((float(s), load.rate_at(float(s))) for s in range(int(seconds) + 1))
     seen = [((e.wall_ms - start_ms) / 1000, e.cycle) for e in entries(history) if e.cycle is not None]
     seen = [(at_s, c) for at_s, c in seen if -BEFORE_S <= at_s <= seconds + 1]
-    read, used, mean, p99 = [], [], [], []
+    read, used = [], []
     for at_s, cycle in seen:
         now = cycle.snapshot
         rows = sum(
@@ -28,9 +28,6 @@ def story(title: str, report: Mapping[str, Any], history: HistoryPath, start_ms:
         )
         read.append((at_s, rows / now.cycle_s))
         used.append((at_s, float(now.metrics.columns["cpu_s"].sum()) / now.cycle_s))
-        latency = next((t.latency_due for t in now.topology_metrics), None)
-        mean.append((at_s, None if latency is None else latency.mean))
-        p99.append((at_s, None if latency is None else latency.p99))
     in_force = [(max(look.at_s, 0.0), look) for look in looks(seen, CpuInForce())]
     cpu = [(at_s, in_all(look.now, look.placement, look.held)) for at_s, look in in_force]
     nodes = [(at_s, float(len({slot.node for slot in look.placement.slots.values()}))) for at_s, look in in_force]
@@ -42,14 +39,21 @@ def story(title: str, report: Mapping[str, Any], history: HistoryPath, start_ms:
             Series("reserved", ORANGE, _until(seconds, [(at_s, c.reserved_pct / 100) for at_s, c in cpu]), steps=True),
             Series("used", BLUE, tuple(used)),
         )),
-        Panel("Latency, from the time a line is due", "ms",
-              (Series("p99", RED, tuple(p99)), Series("mean", BLUE, tuple(mean))), log=True),
+        Panel("Latency by column, from the time a line is due", "ms", _latency(seen, LatencyKind.COLUMN), log=True),
+        Panel("Latency by record time, a bound", "ms", _latency(seen, LatencyKind.RECORD), log=True),
         Panel("Instances, and nodes that hold them", "count", (
             Series("instances", BLUE, _until(seconds, instances), steps=True),
             Series("nodes", GREEN, _until(seconds, nodes), steps=True, dashed=True),
         ), whole=True),
     )  # fmt: skip
     return Story(title, line(report), panels, (*_actions(report), *_decisions(seen, seconds)))
+
+
+def _latency(seen: Sequence[tuple[float, Cycle]], kind: LatencyKind) -> tuple[Series, ...]:
+    times = [(at_s, next((t.of_kind(kind) for t in c.snapshot.topology_metrics), None)) for at_s, c in seen]
+    p99 = tuple((at_s, None if latency is None else latency.p99) for at_s, latency in times)
+    mean = tuple((at_s, None if latency is None else latency.mean) for at_s, latency in times)
+    return Series("p99", RED, p99), Series("mean", BLUE, mean)
 
 
 def _until(seconds: float, points: list[tuple[float, float]]) -> tuple[Point, ...]:
@@ -82,10 +86,12 @@ def _actions(report: Mapping[str, Any]) -> tuple[Mark, ...]:
 
 def line(report: Mapping[str, Any]) -> str:
     """The run's results in two lines."""
-    rows, due, cpu = report["rows"], report["latency_ms"]["due"], report["cpu_core_s"]
+    rows, cpu, latency = report["rows"], report["cpu_core_s"], report["latency_ms"]
+    kinds = (("by column", latency["due"]), ("by record time", latency.get("record")))
+    told = ", ".join(f"{f['mean']:,.0f} / {f['p99']:,.0f} ms {how}" for how, f in kinds if f is not None)
     return (
-        f"latency: mean {due['mean']:,.0f} ms, p99 {due['p99']:,.0f} ms; rows: {rows['late']:,} late, {rows['lost']:,} "
-        f"lost, {rows['counted_twice']:,} counted twice\n"
-        f"CPU: {cpu['reserved']:.0f} core-s reserved, {cpu['used']:.0f} used; "
-        f"moves: {report['moves']}, scales: {report['rescales']}"
+        f"latency, mean / p99: {told or 'not known'}\n"
+        f"rows: {rows['late']:,} late, {rows['lost']:,} lost, {rows['counted_twice']:,} counted twice; "
+        f"core-s: {cpu['reserved']:.0f} reserved, {cpu['used']:.0f} used; "
+        f"moves {report['moves']}, scales {report['rescales']}"
     )

@@ -27,6 +27,7 @@ from barograph.priority.service import serve
 from barograph.submit.hooks import say_new
 from barograph.submit.session_settings import settings_to_add
 from barograph.submit.settings import left_out
+from barograph.submit.users_errors import sentence_of_text
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +38,18 @@ _JVM_ENDED = (Py4JNetworkError, ConnectionError)
 
 
 class MainFailed(Exception):  # noqa: N818  # named like what happened
-    """Main threw and is not called again, or there is none. The text is for the user: what Java itself would print."""
+    """Main threw and is not called again, or there is none. The text is for the user: a sentence that says what to do,
+    or else what Java itself would print."""
 
 
 class JvmEnded(Exception):  # noqa: N818  # named like what happened
     """The application ended its JVM itself, as by System.exit; the JVM's exit code is the program's."""
+
+
+def _told(text: str) -> str:
+    """text: the stack trace of what main threw."""
+    said = sentence_of_text(text)
+    return f"barograph submit: {said}" if said else f'Exception in thread "main" {text}'
 
 
 class JvmProgram:
@@ -83,13 +91,13 @@ class JvmProgram:
                 text = self._stack_trace(error)
                 now_s = time.monotonic()
                 if _QUERY_DIED not in text or self._is_over():
-                    raise MainFailed(f'Exception in thread "main" {text}') from None
+                    raise MainFailed(_told(text)) from None
                 if now_s - began_s > limits.within_s:
                     deaths = []
                 deaths.append(diagnose(text, now_s, None, ()))
                 if (why := give_up(deaths, limits)) is not None:
                     self._say(f"{self._main} is not called again: {why.text}")
-                    raise MainFailed(f'Exception in thread "main" {text}') from None
+                    raise MainFailed(_told(text)) from None
             except (Py4JNetworkError, OSError):
                 raise JvmEnded from None
             self._stop_queries()

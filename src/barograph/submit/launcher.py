@@ -126,13 +126,15 @@ def run_script(script: str) -> None:
 
 
 def without_our_frames(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """A traceback begins at the script. What Barograph refuses is one sentence, with the line of the script."""
-    from barograph.model import BadInput
+    """A traceback begins at the script. What Barograph refuses, or what a user can mend, is one sentence, with the line
+    of the script."""
+    from barograph.submit.users_errors import sentence_for
 
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
         trace = trace.tb_next
-    if isinstance(error, BadInput) and trace is not None:
-        sys.stderr.write(f"barograph submit: {error} ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})\n")
+    if trace is not None and (said := sentence_for(error)):
+        where = f"{trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
+        sys.stderr.write(f"barograph submit: {said} ({where})\n")
     else:
         traceback.print_exception(kind, error, trace)
 

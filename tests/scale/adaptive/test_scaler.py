@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cycles import chain, nodes, remembered, runs, seen, work
 
+from barograph.control.decide import decide
 from barograph.forecast import LastValue
 from barograph.model import (
     Cycle,
@@ -25,6 +26,7 @@ from barograph.model import (
     Slot,
     Snapshot,
 )
+from barograph.policy.registry import named
 from barograph.scale import Adaptive
 from barograph.scale.adaptive.fit import fair_parts, fit_to_nodes, fits
 from barograph.scale.adaptive.needs import fewest_that_use
@@ -71,6 +73,25 @@ def test_each_instance_gets_a_share_for_its_own_keys() -> None:
     shuffled = chain(Operator("s", 1, source=True), Operator("count", 2))
     found = one([], seen(shuffled, {"s": work(4000, ms=0.1), "count": [hot, cold]}), "count")
     assert found.held_pct == pytest.approx((20, 20))
+
+
+def test_an_excluded_operator_keeps_uneven_shares_where_more_instances_would_help() -> None:
+    topology = chain(
+        Operator("s", 1, source=True), Operator("count", 4, stateful=True, excluded=True), grouping=Grouping.FIELDS
+    )
+    rows = [1400.0, 300.0, 300.0, 300.0]
+    numbers = {"s": work(sum(rows), ms=0.02), "count": [work(r) for r in rows]}
+    history: list[Cycle] = []
+    for k in range(8):
+        now = seen(topology, numbers, cycle_s=2.0, at_s=2.0 * k, cluster=nodes(3, 60.0))
+        history.append(decide(named("adaptive"), history, now))
+    found = history[-1].demand.of("t", "count")
+    assert found is not None and found.reason is not None
+    assert found.parallelism == 4 < found.wanted and found.reason.code is ReasonCode.EXCLUDED_FROM_SCALING
+    assert found.shares_pct[0] == 60.0 > 2 * max(found.shares_pct[1:])
+    (said,) = history[-1].demand.reasons
+    assert (said.about, said.code) == ("t/count/0", ReasonCode.ONE_KEY_TOO_MUCH)
+    assert "it is excluded from scaling" in said.why
 
 
 def test_a_child_is_sized_for_what_its_parent_is_about_to_send() -> None:

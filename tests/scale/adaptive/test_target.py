@@ -9,6 +9,7 @@ from barograph.forecast import BestOf
 from barograph.model import Cycle, Demand, Latency, Node, Operator, Plan, Reason, ReasonCode, Snapshot, TopologyMetrics
 from barograph.scale import Adaptive
 from barograph.scale.adaptive import scaler as scaler_module
+from barograph.scale.adaptive.reserve import nodes_for
 
 STRICT = Adaptive(lend=False, theta_pct=1.0)
 
@@ -62,6 +63,20 @@ def test_a_shorter_target_buys_more_cpu_and_the_reason_says_how_much() -> None:
         bought[target] = numbers["bought_pct"]
     assert bought[25.0] > bought[50.0] > bought[1000.0]
     assert bought[1000.0] < 0 < bought[25.0], "a long target needs less headroom than no target"
+
+
+def test_the_reason_says_what_the_target_costs_in_nodes() -> None:
+    small = nodes(6, 60.0)
+    for target in (35.0, 200.0):
+        demand, said = decided(cycles(target, cluster=small))
+        plain, _ = decided(cycles(None, cluster=small))
+        assert said[-1].code is ReasonCode.TARGET_HELD, said[-1]
+        now = cycles(target, cluster=small)[-1]
+        taken, usual = nodes_for(demand.operators, now), nodes_for(plain.operators, now)
+        assert (said[-1].numbers["nodes"], said[-1].numbers["bought_nodes"]) == (taken, taken - usual)
+        more = f"{taken - usual} more than" if taken > usual else "as many as"
+        assert said[-1].why.endswith(f"which fits on {taken} nodes, {more} without it")
+        assert (taken > usual) == (target == 35.0)
 
 
 def test_what_rows_take_without_any_queue_cannot_be_bought_away() -> None:
@@ -120,7 +135,7 @@ def test_without_latency_the_target_is_not_followed_and_that_is_said() -> None:
 
 
 def test_without_a_target_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("aim_for", "with_rise", "target_reason"):
+    for name in ("aim_for", "with_rise", "cost_of", "target_reason"):
         monkeypatch.setattr(scaler_module, name, lambda *_: pytest.fail("no topology has a target"))
     demand, said = decided(cycles(None))
     assert not said and not demand.reasons

@@ -214,7 +214,8 @@ class RunInProgress:
         rate = inputs * self.schedule.rate_at(max(at_s, 0.0))
         line = LiveLine(
             at_s, rate, max(0, read - read_before), out, max(0, due - read),
-            present.epoch if present else 0, None if seen is None else seen.latency,
+            present.epoch if present else 0,
+            None if seen is None else seen.latency_due, None if seen is None else seen.latency_record,
             by_node(now, self.engine.nodes), int(seen.backlog_rows) if seen and seen.backlog_known else None,
             read,
         )  # fmt: skip

@@ -7,15 +7,17 @@ from typing import TextIO
 from barograph.model import Latency, Node, Snapshot
 
 HEADER = (
-    f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50 ms':>7} {'p99 ms':>7} {'epoch':>5}"
-    "  instances by node"
+    f"{'':>46} {'ms by column':>15} {'by record time':>15}\n"
+    f"{'second':>6} {'due/s':>9} {'read/s':>9} {'out/s':>9} {'backlog':>9} {'p50':>7} {'p99':>7} {'p50':>7} {'p99':>7} "
+    f"{'epoch':>5}  instances by node"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LiveLine:
     """One second of a run. backlog_rows: by the load, which is known. seen_rows: the same as the engine sees it, which
-    is what a policy goes by. all_read_rows: since the load's start. None: unknown."""
+    is what a policy goes by. all_read_rows: since the load's start. by_column, by_record: latencies from when a row is
+    due, by its own time and by record times. None: unknown."""
 
     at_s: float
     due_rows_s: float
@@ -23,7 +25,8 @@ class LiveLine:
     out_rows_s: float | None
     backlog_rows: int | None
     epoch: int
-    latency: Latency | None
+    by_column: Latency | None
+    by_record: Latency | None
     by_node: dict[str, list[str]]
     seen_rows: int | None = None
     all_read_rows: int | None = None
@@ -38,6 +41,15 @@ def by_second(lines: Sequence[LiveLine]) -> dict[str, list[float | None]]:
         "all_read_rows": [line.all_read_rows for line in lines],
         "backlog_rows": [line.backlog_rows for line in lines],
         "seen_backlog_rows": [line.seen_rows for line in lines],
+        **_percentiles("column", [line.by_column for line in lines]),
+        **_percentiles("record", [line.by_record for line in lines]),
+    }
+
+
+def _percentiles(kind: str, latencies: Sequence[Latency | None]) -> dict[str, list[float | None]]:
+    return {
+        f"{kind}_{name}_ms": [None if found is None else round(getattr(found, name), 1) for found in latencies]
+        for name in ("p50", "p99")
     }
 
 
@@ -64,10 +76,11 @@ class LiveTable:
             print(HEADER, file=self._stream)
         self._lines += 1
         nodes = "  ".join(f"{node}: {_short(instances)}" for node, instances in line.by_node.items())
-        p50, p99 = _ms(line.latency, "p50"), _ms(line.latency, "p99")
+        known = ((line.by_column, "p50"), (line.by_column, "p99"), (line.by_record, "p50"), (line.by_record, "p99"))
+        times = " ".join(f"{_ms(latency, percentile):>7}" for latency, percentile in known)
         print(
             f"{line.at_s:>6.0f} {line.due_rows_s:>9,.0f} {_rows(line.read_rows_s):>9} {_rows(line.out_rows_s):>9} "
-            f"{_rows(line.backlog_rows):>9} {p50:>7} {p99:>7} {line.epoch:>5}  {nodes}",
+            f"{_rows(line.backlog_rows):>9} {times} {line.epoch:>5}  {nodes}",
             file=self._stream,
             flush=True,
         )

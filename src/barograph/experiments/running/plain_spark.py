@@ -101,7 +101,7 @@ def _measured(
         while (now_s := time.time() - start_ms / 1000) < settings.seconds:
             require_alive(query)
             rate = len(inputs) * schedule.rate_at(max(now_s, 0.0))
-            show(LiveLine(now_s, rate, None, None, None, committed(spark, workload.name).epochs, None, {}))
+            show(LiveLine(now_s, rate, None, None, None, committed(spark, workload.name).epochs, None, None, {}))
             time.sleep(1.0)
         say("draining: the last epoch ends when its time is over")
         due, deadline = rows_due(inputs), time.monotonic() + settings.drain_s + settings.epoch_s

@@ -7,7 +7,7 @@ part that fell no further than the formula says belongs to one key; its load the
 there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ HOT = 1.5  # times an even part
 WORTH_SAYING = 0.1  # of what one instance can use: a hot instance that needs less is no concern
 SAME = 0.85  # of the part that one key would have: it is that key
 TELLING = 1.25  # a change of the number of instances by less says little about keys
+WAITS = 1.1  # times the CPU time: a row that keeps an instance busy for longer waits for something
 STILL = 0.7  # of what one key was found to have: below that it was not one key
 LOOK_CYCLES = 5  # as in ``Spans``, with one number of instances, over which parts are summed
 
@@ -37,29 +38,43 @@ class HotInstance:
     before: tuple[int, float] | None = None
 
 
-def hottest(history: Sequence[Cycle], frame: Frame, topology: Topology, operator: str) -> HotInstance | None:
-    """The instance of an operator that is hot because of its keys; None if none is."""
+@dataclass(frozen=True, slots=True)
+class HotOperator:
+    """instances: those that are hot, hottest first. cpu_pct: CPU that all rows of the operator need, without any
+    backlog. instances_busy: how many instances these rows keep busy all the time, each with all that it can use."""
+
+    instances: tuple[HotInstance, ...]
+    cpu_pct: float
+    instances_busy: float
+
+
+def hot_instances(history: Sequence[Cycle], frame: Frame, topology: Topology, operator: str) -> tuple[HotInstance, ...]:
+    """The instances of an operator that are hot because of their keys, hottest first."""
     if not any(e.target == operator and e.grouping is Grouping.FIELDS for e in topology.edges):
-        return None
+        return ()
     count = topology.operator(operator).parallelism
     rows = frame.snapshots[-1].metrics.rows_of_operator.get((topology.name, operator))
     if count < 2 or rows is None or not _uneven(frame.snapshots[-1].metrics.columns["arrived"][rows]):
-        return None  # clusters have thousands of operators, and few of them a reason to look at the matrix
+        return ()  # clusters have thousands of operators, and few of them a reason to look at the matrix
     look_s = LOOK_CYCLES * Spans.of(frame).unit_s
     parts = _parts(frame.snapshots, topology.name, operator, count, look_s)
-    if parts is None:
-        return None
-    index, even = int(parts.argmax()), 1.0 / count
-    part = float(parts[index])
-    if part < HOT * even:
-        return None
+    even = 1.0 / count
+    if parts is None or (part := float(parts.max())) < HOT * even:
+        return ()
     demand = history[-1].demand.of(topology.name, operator) if history else None
     known, before = 0.0 if demand is None else demand.key_part, _earlier(frame, topology.name, operator, count, look_s)
     if known:  # all rows of a key go to one instance: its part is never above that of the hottest
         known = min(known, part) if part >= STILL * known else 0.0
     elif before is not None and part >= SAME * part_of_key(key_part(before[1], before[0]), count):
         known = key_part(part, count)
-    return HotInstance(index, part, even, known, before)
+    first, *others = (i for i in np.argsort(-parts, kind="stable").tolist() if parts[i] >= HOT * even)
+    # Others are found to have one key each only beside the hottest, and if they got no less than that explains.
+    alike = SAME * part_of_key(known, count) if known else 2.0
+    more = (
+        HotInstance(i, float(parts[i]), even, key_part(float(parts[i]), count) if parts[i] >= alike else 0.0)
+        for i in others
+    )
+    return HotInstance(first, part, even, known, before), *more
 
 
 def key_part(part: float, instances: int) -> float:
@@ -72,27 +87,51 @@ def part_of_key(key: float, instances: int) -> float:
     return key + (1.0 - key) / instances
 
 
-def hot_reason(o: OperatorDemand, hot: HotInstance, needed_pct: float, limit_pct: float, aim: float) -> Reason | None:
-    """What is said of a hot instance; None where it is no concern. needed_pct: CPU that it needs. aim: which part of
-    what it can use an instance should use."""
-    if hot.index >= o.parallelism or needed_pct < WORTH_SAYING * limit_pct:
-        return None
-    about = f"{o.topology}/{o.operator}/{hot.index}"
-    share = o.shares_pct[hot.index]
+def hot_reasons(o: OperatorDemand, hot: HotOperator, limit_pct: float, aim: float, stuck: str) -> Iterator[Reason]:
+    """What is said of hot instances; nothing where one is no concern. limit_pct: what an instance can use. aim: which
+    part of that it should use. stuck: why the operator cannot have more instances; empty where it can."""
+    for instance in hot.instances:
+        load = instance.part * hot.instances_busy
+        if instance.index < o.parallelism and load >= WORTH_SAYING:
+            yield _reason(o, hot, instance, limit_pct, aim, stuck if load > 1.0 else "")
+
+
+def _reason(
+    o: OperatorDemand, operator: HotOperator, hot: HotInstance, limit_pct: float, aim: float, stuck: str
+) -> Reason:
+    about, share = f"{o.topology}/{o.operator}/{hot.index}", o.shares_pct[hot.index]
     others = (sum(o.shares_pct) - share) / max(1, o.parallelism - 1)
-    numbers = {"part": hot.part, "even_part": hot.even, "needed_pct": needed_pct, "share_pct": share}
-    numbers |= {"others_pct": others, "limit_pct": limit_pct}
+    numbers = {"part": hot.part, "even_part": hot.even, "needed_pct": hot.part * operator.cpu_pct, "share_pct": share}
+    numbers |= {"others_pct": others, "limit_pct": limit_pct, "busy_part": hot.part * operator.instances_busy}
     rows = f"{hot.part:.0%} of the rows of {o.operator} go to it because of their keys"
-    key_pct = needed_pct * hot.key_part / max(hot.part, 1e-9)
-    if hot.key_part and key_pct > aim * limit_pct:
-        numbers |= {"key_part": hot.key_part, "key_pct": key_pct}
+    if hot.key_part and hot.key_part * operator.instances_busy > aim:
+        numbers |= {"key_part": hot.key_part, "key_pct": hot.key_part * operator.cpu_pct}
         tried = "" if hot.before is None else f" ({hot.before[1]:.0%} of {hot.before[0]} instances before)"
-        why = f"{rows}, and more instances do not lower that{tried}: one key needs {key_pct:.0f} % of a core, and an "
-        why += f"instance can use {limit_pct:.0f} %; only the query can divide that key"
+        needs = _needs(hot.key_part, operator, limit_pct, aim)
+        why = (
+            f"{rows}, and more instances do not lower that{tried}: one key {needs}; only the query can divide that key"
+        )
         return Reason(about, ReasonCode.ONE_KEY_TOO_MUCH, why, numbers)
-    given = "all that one instance can use" if share >= limit_pct - 1e-6 else f"{share:.0f} %"
+    if stuck:
+        why = f"{rows}: it {_needs(hot.part, operator, limit_pct, aim)}, and {stuck}; let the operator have more "
+        why += "instances, or divide its keys in the query, which alone helps if it is one key"
+        return Reason(about, ReasonCode.ONE_KEY_TOO_MUCH, why, numbers)
+    given = f"{share:.0f} %"
+    if share >= limit_pct - 1e-6:  # of a small node that is all, since no placer gives more than a node has
+        given = "all that one instance can use" if limit_pct >= 100.0 else "all that a node has"
     why = f"{rows}: its share is {given}, that of the others {others:.0f} % on the mean"
     return Reason(about, ReasonCode.HOT_INSTANCE, why, numbers)
+
+
+def _needs(part: float, operator: HotOperator, limit_pct: float, aim: float) -> str:
+    """What a part of the rows needs, in CPU, or in time where rows mostly wait."""
+    cpu_pct, busy = part * operator.cpu_pct, part * operator.instances_busy
+    if busy > WAITS * cpu_pct / limit_pct:
+        return f"keeps an instance busy for {busy:.0%} of its time ({aim:.0%} is the most without a queue)"
+    calm_pct = aim * limit_pct
+    return (
+        f"needs {cpu_pct:.0f} % of a core, and an instance can use {limit_pct:.0f} % ({calm_pct:.0f} % without a queue)"
+    )
 
 
 def _uneven(rows: NDArray[np.float64]) -> bool:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model import Cycle, Operator, ReasonCode, Snapshot
+from barograph.model import Cycle, Operator, OperatorDemand, ReasonCode, Snapshot
 from barograph.scale.adaptive.growth import AHEAD_S, growth_within
+from barograph.scale.adaptive.hot_keys import part_of_key
 from barograph.scale.protocol import bounded, ceil, most_instances, spare_seats, total_seats
 from barograph.scale.rest import since_change_s
 
 STEADY = 1.05  # growth by less than this within AHEAD_S does not count
+RELIEF = 0.8  # of the rows of the hottest instance: a change that leaves it more is not worth a pause
 ROUNDING_S = 0.05  # cycles are not exactly as long as they should be
 Decided = tuple[int, int, ReasonCode, str]
 
@@ -27,7 +29,9 @@ class Need:
     kappa_s: CPU seconds of a row, None if it never executed a row. service_s: seconds a row keeps an instance busy.
     limit_pct: the most one instance can use. useful: with more instances it would not get more CPU.
     by_key: whether rows may be distributed unevenly over instances. key_part: the part of them that one key has,
-    which stays on one instance however many there are, and key_pct the CPU that it needs; 0: not known to be one key.
+    which stays on one instance however many there are, and key_load for which part of its time that key keeps an
+    instance busy; 0: not known to be one key. hot_part, hot_load: the same of all rows of the hottest instance, without
+    backlog; 0 where none is hot.
     """
 
     arriving: float
@@ -44,7 +48,9 @@ class Need:
     low: float
     by_key: bool
     key_part: float = 0.0
-    key_pct: float = 0.0
+    key_load: float = 0.0
+    hot_part: float = 0.0
+    hot_load: float = 0.0
 
     @property
     def r_pct(self) -> NDArray[np.float64]:
@@ -79,21 +85,40 @@ class Need:
         """The fewest instances whose shares, headroom included, stay below the limit."""
         return max(1, ceil(float(self.lasting_rows.sum()) / (self.capacity_rows(1) * self.utilisation)))
 
+    @property
+    def _key_stays(self) -> bool:
+        """Whether twice as many instances would hardly relieve the hottest one, which executes what is due."""
+        after = part_of_key(self.key_part, 2 * len(self.rows))
+        return self.key_part > 0 and self.hot_load <= 1.0 and after > RELIEF * self.hot_part
+
     def wanted(self) -> tuple[int, str]:
         """Instances it should have if it could change at once, and why."""
         present = len(self.rows)
-        if self.key_pct > self.utilisation * self.limit_pct:
+        if self.key_load > self.utilisation:
             return present, "one key is too much for an instance, so more instances would not help"
         if self.load > self.utilisation and self.waits:
             return max(present, self.comfortable), "instances mostly wait, so more CPU would not help"
         if self.load > self.utilisation:
             return max(present, min(self.comfortable, self.useful)), "a share would exceed what one instance can use"
         hottest = float(self.lasting_rows.max()) / (self.capacity_rows(1) * self.utilisation)
+        if self.by_key and hottest > 1 and self._key_stays:
+            return present, "most rows of its hottest instance have one key, so more instances would help little"
         if self.by_key and hottest > 1 and present > 1:
             return min(2 * present, ceil(present * hottest)), "one instance gets more rows than it can execute"
         if self.load < self.low:
             return min(present, max(self.comfortable, ceil(present / 2))), "shares follow the load; it is low"
         return present, "shares follow the load"
+
+
+def why_no_more(now: Snapshot, operator: Operator, o: OperatorDemand) -> str:
+    """Why an operator cannot have more instances than it has; empty where it can."""
+    if operator.excluded:
+        return "it is excluded from scaling"
+    if operator.fixed_because:
+        return f"the number of instances cannot change ({operator.fixed_because})"
+    if o.parallelism == operator.parallelism >= bounded(now, operator, operator.parallelism + 1):
+        return f"there may be at most {operator.parallelism} instances"
+    return "no seat is free for more" if o.reason is not None and o.reason.code is ReasonCode.NO_SEAT_FREE else ""
 
 
 @dataclass(eq=False)
@@ -129,7 +154,8 @@ class Growth:
         """Instances it gets now, instances it wants, the reason's code and its sentence."""
         present = operator.parallelism
         wanted, why = need.wanted()
-        allowed = bounded(self.now, operator, wanted)
+        # What its owner excludes is taken back later (``policy/declared_bounds.py``), with uneven shares made even.
+        allowed = present if operator.excluded else bounded(self.now, operator, wanted)
         if allowed == present:
             if wanted != present and operator.fixed_because:
                 return present, wanted, ReasonCode.INSTANCES_FIXED, f"{why}; {operator.fixed_because}"

@@ -5,13 +5,14 @@ Operators are computed in topological order; what an operator sends on depends o
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import Cycle, Forecast, Frame, Operator, Topology, ratio_of_sums
 from barograph.model.frame import NOTHING
-from barograph.scale.adaptive.hot_keys import HotInstance, hottest
+from barograph.scale.adaptive.hot_keys import HotOperator, hot_instances
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.service_time import busy_s_per_row
 from barograph.scale.adaptive.skew import backlog_rows, may_be_skewed, parts_of_arrivals
@@ -55,10 +56,11 @@ class Needs:
         self.phi, self.margin, self.utilisation, self.low = self.spans.back(frame, phi), margin, utilisation, low
         self.catch_up_part, self.lasting_part = self.spans.part(catch_up_cycles), self.spans.part(lasting_cycles)
         self.hurried = frozenset(hurried)
-        self.hot: dict[tuple[str, str], tuple[HotInstance, float]] = {}  # with the CPU that the instance needs
+        self.hot: dict[tuple[str, str], HotOperator] = {}
         self.kappa = ratio_of_sums(frame.column("cpu_s"), frame.column("executed"), self.phi)
         self.parents = self._parents()
         self.passing: dict[int, float] = {}  # rows each operator will execute in the next cycle
+        self.lasting: dict[int, float] = {}  # the same if no topology were hurried
         self.asked_pct = self._asked_pct()
 
     def _parents(self) -> dict[int, list[tuple[int, float]]]:
@@ -83,15 +85,14 @@ class Needs:
         asked: NDArray[np.float64] = 100.0 * np.nan_to_num(self.kappa) * np.array(rows) / float(self.frame.cycle_s[-1])
         return asked
 
-    def _steady_pct(self, i: int) -> float:
-        """CPU that an operator needs for the rows that are due, without any backlog."""
+    def _steady_rows(self, i: int) -> float:
+        """Rows that are due at an operator in a cycle, without any backlog."""
         rows: list[float] = []
         for j, key in enumerate(self.frame.keys[: i + 1]):
             expected = self.forecast.of(*key)
             sent = sum(rows[p] * ratio for p, ratio in self.parents[j])
             rows.append(sent if self.parents[j] else expected.arrived if expected else 0.0)
-        kappa_s = float(np.nan_to_num(self.kappa[i]))
-        return 100.0 * kappa_s * rows[i] / float(self.frame.cycle_s[-1])
+        return rows[i]
 
     def _useful(self, i: int, limit_pct: float) -> int:
         """With how many instances an operator can use all the CPU there is for it.
@@ -114,20 +115,22 @@ class Needs:
         expected = self.forecast.of(*key)
         sent = sum(self.passing[p] * ratio for p, ratio in self.parents[i])
         arriving = max(expected.arrived if expected else 0.0, sent)
+        # A backlog that is to be cleared at once is no reason for more instances: their own pause makes the next one.
+        calmly = max(
+            expected.arrived if expected else 0.0, sum(self.lasting[p] * ratio for p, ratio in self.parents[i])
+        )
         surely = max(arriving, expected.arrived + self.margin * expected.error_rows if expected else 0.0)
         parts = parts_of_arrivals(self.frame, topology, operator.name, count, self.phi)
         backlog = backlog_rows(self.frame, topology.name, operator.name, count)
         kappa_s = float(self.kappa[i]) if np.isfinite(self.kappa[i]) else None
         limit_pct = instance_limit_pct(now)
-        hot = hottest(self.history, self.frame, topology, operator.name)
-        if hot is not None:
-            self.hot[key] = (hot, hot.part * self._steady_pct(i))
+        hot = hot_instances(self.history, self.frame, topology, operator.name)
         catching_up = backlog * self._catch_up_part(i, arriving, float(backlog.sum()))
-        return Need(
+        need = Need(
             arriving=arriving,
             rows=arriving * parts + catching_up,
             sure_rows=surely * parts + catching_up,
-            lasting_rows=arriving * parts + backlog * self.lasting_part,
+            lasting_rows=calmly * parts + backlog * self.lasting_part,
             backlog=float(backlog.sum()),
             kappa_s=kappa_s,
             service_s=0.0 if kappa_s is None else busy_s_per_row(self.history, self.frame, key, kappa_s, self.phi),
@@ -137,9 +140,14 @@ class Needs:
             utilisation=self.utilisation,
             low=self.low,
             by_key=may_be_skewed(topology, operator.name),
-            key_pct=0.0 if hot is None else hot.key_part * self._steady_pct(i),
-            key_part=0.0 if hot is None else hot.key_part,
+            key_part=hot[0].key_part if hot else 0.0,
         )
+        if not hot:
+            return need
+        rows = self._steady_rows(i)
+        busy = rows / need.capacity_rows(1)
+        self.hot[key] = HotOperator(hot, 100.0 * (kappa_s or 0.0) * rows / now.cycle_s, busy)
+        return replace(need, key_load=hot[0].key_part * busy, hot_part=hot[0].part, hot_load=hot[0].part * busy)
 
     def _catch_up_part(self, i: int, arriving: float, backlog: float) -> float:
         """Which part of its backlog an operator should execute in the next cycle.
@@ -147,7 +155,10 @@ class Needs:
         A fixed part would get smaller each cycle, and the rest of a backlog would wait for ever: so an operator that is
         catching up keeps its pace until less than one cycle's rows are left.
         """
-        part = self.spans.part(1.0) if self.frame.keys[i][0] in self.hurried else self.catch_up_part
+        part = self.catch_up_part
+        if self.frame.keys[i][0] in self.hurried:
+            # More than arrives would ask for all CPU there is for every instance: a hot one got no more than others.
+            part = max(part, min(self.spans.part(1.0), arriving / max(backlog, NOTHING)))
         if backlog * self.spans.part(1.0) <= max(arriving, NOTHING):
             return part
         pace = float(self.frame.column("executed")[-1, i])
@@ -156,4 +167,7 @@ class Needs:
     def passes_on(self, topology: Topology, operator: Operator, need: Need, degree: int) -> None:
         """Record how many instances the operator was given: this limits what it sends to its children."""
         i = self.frame.position[topology.name, operator.name]
-        self.passing[i] = min(float(need.rows.sum()), need.capacity_rows(degree))
+        most, rows = need.capacity_rows(degree), float(need.rows.sum())
+        self.passing[i] = min(rows, most)
+        calm = need.lasting_rows if topology.name in self.hurried else need.rows
+        self.lasting[i] = min(float(calm.sum()), most)

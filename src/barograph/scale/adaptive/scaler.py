@@ -9,14 +9,14 @@ mostly wait, so that more CPU would not help; a stateful operator gets them only
 once. An operator gets fewer only after a long time of low load, and never if state would have to be repartitioned.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barograph.model import (
-    BESIDE_CYCLES,
     Cycle,
     Demand,
     Forecast,
@@ -27,13 +27,13 @@ from barograph.model import (
     ReasonCode,
     Snapshot,
     Topology,
-    beside_part,
 )
+from barograph.scale.adaptive.cost import cost_of
 from barograph.scale.adaptive.fit import fit_to_nodes
-from barograph.scale.adaptive.growth import AHEAD_S, growth_within
-from barograph.scale.adaptive.hot_keys import hot_reason
-from barograph.scale.adaptive.instances import Growth, Need
+from barograph.scale.adaptive.hot_keys import hot_reasons
+from barograph.scale.adaptive.instances import Growth, Need, why_no_more
 from barograph.scale.adaptive.needs import Needs
+from barograph.scale.adaptive.reserve import beside, reserving
 from barograph.scale.adaptive.target import (
     NO_AIM,
     Aim,
@@ -52,12 +52,12 @@ LONG_ROOM_S = 150.0  # instead of room_s, where one pause already misses the tar
 
 @dataclass(frozen=True, eq=False)
 class _Sized:
-    """An operator's demand, and the CPU that each of its instances needs without headroom. plain_pct: the sum of its
-    shares as it would be without a target for the p99."""
+    """An operator's demand, and the CPU that each of its instances needs without headroom. plain_pct: the shares of
+    these instances as they would be without a target for the p99."""
 
     demand: OperatorDemand
     needed_pct: NDArray[np.float64]
-    plain_pct: float = 0.0
+    plain_pct: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -119,18 +119,21 @@ class Adaptive:
                 needs.passes_on(topology, operator, need, sized.demand.parallelism)
                 found[topology.name, operator.name] = sized
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
-        beside = _beside(history, now)
         fitting = _fitted(order, now)
-        reasons = (*self._target_reasons(history, now, aims, order, fitting), *self._hot_reasons(now, needs, fitting))
-        return Demand(tuple(self._reserving(history, now, o, beside) for o in fitting), reasons=reasons)
+        times = beside(history, now)
+        demands = tuple(self._reserving(history, now, times, o) for o in fitting)
+        plain = partial(self._reserving, history, now, times, targeted=False)
+        costs = {name: cost_of(name, now, demands, _plain(order, name), plain) for name in aims}
+        said = (target_reason(history, now, now.topology(name), aims[name], demands, costs[name]) for name in aims)
+        of_targets = (reason for reason in said if reason is not None)
+        return Demand(demands, reasons=(*of_targets, *self._hot_reasons(now, needs, fitting)))
 
     def _hot_reasons(self, now: Snapshot, needs: Needs, fitting: Sequence[OperatorDemand]) -> Iterator[Reason]:
         limit_pct = instance_limit_pct(now)
         for o in fitting:
-            if (o.topology, o.operator) in needs.hot:
-                reason = hot_reason(o, *needs.hot[o.topology, o.operator], limit_pct, self.utilisation)
-                if reason is not None:
-                    yield reason
+            if (hot := needs.hot.get((o.topology, o.operator))) is not None:
+                stuck = why_no_more(now, now.topology(o.topology).operator(o.operator), o)
+                yield from hot_reasons(o, hot, limit_pct, self.utilisation, stuck)
 
     def _aim(self, history: Sequence[Cycle], now: Snapshot, topology: Topology, needs: Needs) -> Aim:
         found: dict[str, Need] = {}
@@ -140,21 +143,6 @@ class Adaptive:
         found = with_rise(needs.frame, topology, found)
         bursts = bursts_pct(history, topology) if self.lend else {}
         return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found, bursts)
-
-    def _target_reasons(
-        self,
-        history: Sequence[Cycle],
-        now: Snapshot,
-        aims: Mapping[str, Aim],
-        order: Sequence[_Sized],
-        fitting: Sequence[OperatorDemand],
-    ) -> tuple[Reason, ...]:
-        found = []
-        for name, aim in aims.items():
-            plain_pct = sum(sized.plain_pct for sized in order if sized.demand.topology == name)
-            mine = [o for o in fitting if o.topology == name]
-            found.append(target_reason(history, now, now.topology(name), aim, mine, plain_pct))
-        return tuple(reason for reason in found if reason is not None)
 
     def _sized(
         self,
@@ -170,7 +158,7 @@ class Adaptive:
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
             unknown = self._unknown(now, topology, operator, before, need)
-            return _Sized(unknown, np.zeros(unknown.parallelism), float(sum(unknown.shares_pct)))
+            return _Sized(unknown, np.zeros(unknown.parallelism), unknown.shares_pct)
         degree, wanted, code, why = growth.decide(topology, operator, need)
         r_pct, sure_pct = (np.minimum(_over(degree, values), need.limit_pct) for values in (need.r_pct, need.sure_pct))
         coarse = self._theta_pct(now)
@@ -183,7 +171,7 @@ class Adaptive:
             _share_pct(h, sure, self._theta_of(h, coarse), self.utilisation, need.limit_pct)
             for h, sure in zip(held, sure_pct.tolist(), strict=True)
         )
-        plain_pct = float(sum(shares))
+        plain_pct = shares
         if used is not None:  # the error of the forecast is part of the forecast p99
             shares = tuple(_share_pct(h, h, self._theta_of(h, coarse), used, need.limit_pct) for h in held)
         numbers = {
@@ -210,20 +198,20 @@ class Adaptive:
         """The granularity for a share: finer for small shares, which would else reserve much CPU without use."""
         return min(coarse_pct, max(0.5, share_pct / 16.0)) if self.lend else coarse_pct
 
-    def _reserving(self, history: Sequence[Cycle], now: Snapshot, o: OperatorDemand, beside: float) -> OperatorDemand:
-        """What a placer should leave room for: expected growth, the largest recent share, and the threads that work for
-        each instance (``beside``: CPU of both, as a multiple of the instance's own)."""
-        if not o.held_pct:
-            return o  # an assumed share, for which nothing is reserved
-        room = np.array(o.shares_pct) * min(self.growth, growth_within(history, now, o.topology, o.operator, AHEAD_S))
-        room_s = LONG_ROOM_S if pauses_miss(now.topology(o.topology)) else self.room_s
-        for cycle in reversed(history):
-            before = cycle.demand.of(o.topology, o.operator)
-            if now.at_s - cycle.snapshot.at_s > room_s or before is None or not before.held_pct:
-                break
-            if before.parallelism == o.parallelism:
-                room = np.maximum(room, before.shares_pct)
-        return replace(o, reserved_pct=tuple(np.minimum(room * beside, instance_limit_pct(now)).tolist()))
+    def _reserving(
+        self, history: Sequence[Cycle], now: Snapshot, times: float, o: OperatorDemand, targeted: bool = True
+    ) -> OperatorDemand:
+        """targeted: with what the target of its topology adds to shares and to the time that is looked back."""
+        long = targeted and pauses_miss(now.topology(o.topology))
+        return reserving(
+            history, now, o, most_growth=self.growth, room_s=LONG_ROOM_S if long else self.room_s, times=times,
+            shares_of=(lambda before: before.shares_pct) if targeted else partial(self._usual_pct, now),
+        )  # fmt: skip
+
+    def _usual_pct(self, now: Snapshot, before: OperatorDemand) -> tuple[float, ...]:
+        """The shares of an earlier cycle as they would have been without a target, and a forecast without error."""
+        coarse, most = self._theta_pct(now), instance_limit_pct(now)
+        return tuple(_share_pct(h, h, self._theta_of(h, coarse), self.utilisation, most) for h in before.held_pct)
 
     def _unknown(
         self, now: Snapshot, topology: str, operator: Operator, before: OperatorDemand | None, need: Need
@@ -250,11 +238,9 @@ def _share_pct(held_pct: float, sure_pct: float, theta_pct: float, aim: float, l
     return min(max(allotted(held_pct, theta_pct, limit_pct), with_headroom), limit_pct)
 
 
-def _beside(history: Sequence[Cycle], now: Snapshot) -> float:
-    """CPU of an instance and the threads that work for it, as a multiple of its own; the mean over nodes in use."""
-    seen = [*(cycle.snapshot for cycle in history[-BESIDE_CYCLES:]), now]
-    parts = [part for part in beside_part(seen).values() if part > 0]
-    return 1.0 / (1.0 - sum(parts) / len(parts)) if parts else 1.0
+def _plain(order: Sequence[_Sized], topology: str) -> list[OperatorDemand]:
+    """A topology's demand as it would be without a target."""
+    return [replace(s.demand, shares_pct=s.plain_pct) for s in order if s.demand.topology == topology]
 
 
 def _over(degree: int, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from barograph.model import Cycle, Frame, OperatorDemand, Reason, ReasonCode, Snapshot, Topology
 from barograph.model.plan import BOUNDARY_S
+from barograph.scale.adaptive.cost import Cost
 from barograph.scale.adaptive.instances import Need
 from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms
 from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
@@ -110,9 +111,9 @@ def target_reason(
     topology: Topology,
     aim: Aim,
     sized: Sequence[OperatorDemand],
-    plain_pct: float,
+    cost: Cost,
 ) -> Reason | None:
-    """What became of the target; None while that is not known. plain_pct: all shares as they would be without it."""
+    """What became of the target; None while that is not known. sized: of this topology, perhaps beside others."""
     target_ms = 1e3 * aim.target_s
     about, numbers = topology.name, {"target_p99_ms": target_ms}
     if aim.learned is None:
@@ -120,7 +121,7 @@ def target_reason(
             return None
         why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
         return Reason(about, ReasonCode.TARGET_BLIND, f"{why}; name the column that has one (latency.column)", numbers)
-    shares = {o.operator: np.array(o.shares_pct) for o in sized}
+    shares = {o.operator: np.array(o.shares_pct) for o in sized if o.topology == about}
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
     cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
@@ -136,16 +137,15 @@ def target_reason(
         "forecast_p99_ms": 1e3 * p99_s,
         "floor_ms": 1e3 * (aim.learned.floor_s + aim.learned.margin_s),
         "queues_ms": 1e3 * aim.learned.factor * model_s,
-        "share_pct": cut * shares_pct,
-        "bought_pct": cut * shares_pct - plain_pct,
+        **cost.numbers,
         "paused_part": paused,
     }
-    held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cut * shares_pct:.0f} % of a core in all"
-    held += f", {abs(cut * shares_pct - plain_pct):.0f} % {'more' if cut * shares_pct >= plain_pct else 'less'}"
-    held += " than without a target"
+    held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cost.text}"
     if p99_s > aim.target_s:
         slowest = max(path, key=lambda name: legs[name].mean_s + legs[name].above_s)
         why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and more CPU brings little; {slowest} takes longest"
+        if key := aim.needs[slowest].key_part:
+            why += f", and one key has {key:.0%} of its rows, which more instances do not divide"
         return Reason(about, ReasonCode.TARGET_MISSED, why, numbers)
     if aim.target_s < BOUNDARY_S and ended >= OFTEN and paused > PART:
         why = f"a p99 of {target_ms:g} ms cannot be held: an epoch ends every {seconds / ended:.0f} s, which pauses "
@@ -225,11 +225,16 @@ def _more_help(
 
 
 def _over(need: Need, count: int) -> Need:
-    """The same work, evenly over another number of instances."""
+    """The same work over another number of instances: evenly, but for the rows of one key that is known."""
     if count == len(need.rows):
         return need
+    parts = np.full(count, (1.0 - need.key_part) / count)
+    parts[0] += need.key_part
 
-    def even(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.full(count, float(rows.sum()) / count)
+    def divided(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = float(rows.sum()) * parts
+        return found
 
-    return replace(need, rows=even(need.rows), sure_rows=even(need.sure_rows), lasting_rows=even(need.lasting_rows))
+    return replace(
+        need, rows=divided(need.rows), sure_rows=divided(need.sure_rows), lasting_rows=divided(need.lasting_rows)
+    )

@@ -106,16 +106,16 @@ def diagnose(text: str, at_s: float, epoch: int | None, lost: Sequence[str], has
     if any(sign in said for sign in _BESIDE):
         return Death(at_s, Cause.BESIDE, f"a connected task failed: {said}", epoch, "")
     if found := kafka_error(text, has_run or (epoch or 0) > 0):
-        return _by_kafka(found, said, at_s, epoch)
+        return _by_kafka(found, at_s, epoch)
     if is_transient(text):
         return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {said}", epoch, "")
     return Death(at_s, Cause.TASK, f"a task failed: {said}", epoch, signature(text))
 
 
-def _by_kafka(found: KafkaError, said: str, at_s: float, epoch: int | None) -> Death:
+def _by_kafka(found: KafkaError, at_s: float, epoch: int | None) -> Death:
     if found.is_final:
-        return Death(at_s, Cause.BUG, f"{found.text} ({said})", epoch, signature(said))
-    return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {found.text} ({said})", epoch, "")
+        return Death(at_s, Cause.BUG, f"{found.text} ({found.said})", epoch, signature(found.said))
+    return Death(at_s, Cause.OUTAGE, f"something it needs is not available: {found.text} ({found.said})", epoch, "")
 
 
 def too_few_seats(needed: int, free: int) -> str:
@@ -138,7 +138,7 @@ def diagnose_failed_start(error: Exception, at_s: float, has_run: bool = False) 
     if _NO_SEATS in text:
         return _without_seats(text, at_s, None)
     if found := kafka_error(text, has_run):
-        return _by_kafka(found, said, at_s, None)
+        return _by_kafka(found, at_s, None)
     if isinstance(error, OSError) or is_transient(text):
         return Death(at_s, Cause.OUTAGE, f"something it needs to start is not available: {said}", None, "")
     if isinstance(error, BadInput) or not isinstance(error, PySparkException | Py4JError):
