@@ -13,6 +13,12 @@ final class Bucket {
   /** From the next call on nothing is saved or owed. */
   def forget(): Unit = begun = false
 
+  /** Nothing is owed. What is saved is kept. */
+  def forgive(): Unit = if (tokensNs < 0.0) {
+    tokensNs = 0.0
+    waits = false
+  }
+
   /** For how long (ns) its thread must wait now; 0: it may go on. limit: in cores. cpuNs: what it has used so far. */
   def waitNs(nowNs: Long, cpuNs: Long, limit: Double): Long = {
     val cores = Math.max(limit, Bucket.LeastCores)
