@@ -26,7 +26,8 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
   @volatile private var resting: Thread = null
 
   // Only its own thread uses these.
-  private val bucket, reserved = new Bucket
+  private val bucket = new Bucket
+  private val reserved = new Bucket(0.0) // the least limit is no guarantee: many of it may be more than there is
   private var countedNs = -1L // its CPU time up to which it is counted in the pool; -1: it is not
   private var rows, rowsLeft = 1
   private var rested = false

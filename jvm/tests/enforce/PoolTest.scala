@@ -55,6 +55,12 @@ class PoolTest {
     assertEquals(0.5, found.sum, 0.03)
   }
 
+  /** They would be guaranteed the least limit, a per cent, each. */
+  @Test def manySmallSharesGetNoMoreThanThePool(): Unit = {
+    val found = used(0.05)((clock, pool) => Seq.fill(8)(new Worker(clock, pool, 0.9, 0.002, 1.0)))
+    assertEquals(0.05, found.sum, 0.005)
+  }
+
   /** Several that wait would otherwise only wake each other up. */
   @Test def wakingUpDoesNotUseThePoolUp(): Unit =
     for (cores <- Seq(0.1, 0.5); count <- Seq(1, 4, 8)) {
