@@ -4,9 +4,9 @@ One node without a fence, one instance of split whose rows cost 200 us, so that 
 limits of 5, 20, 60 and 100 % are ordered one after the other; the CPU of its thread is read from the kernel every
 second for ten seconds; and it is ordered ten times to another limit: its executor notes when its thread, or its group,
 first goes by that. Then eight instances have 5 % each, under overload, and garbage is collected twice a second: the
-JVM's own log says how long its threads took to stop for that. The cost of asking before a row is measured in the
-executor, with a limit in force, and compared with the CPU of the cheapest row of the word count at full rate; a row is
-asked for twice, when it comes in and when it goes out.
+JVM's own log says how long its threads took to stop for that; and once more without limits, to compare. The cost of
+asking before a row is measured in the executor, with a limit in force, and compared with the CPU of the cheapest row of
+the word count at full rate; a row is asked for twice, when it comes in and when it goes out.
 
 JSON: ``used_pct`` by way and limit: ``ten_s``, and ``one_s`` as a list; ``idle_pct``: what the machine had left
 meanwhile, because an instance cannot use what others take; ``stop_ms`` by way: the longest time until all threads of
@@ -39,6 +39,7 @@ from bench._figures import Bar, finish, say
 
 WAYS = ("cooperative", "cgroup")
 DEFAULT = WAYS[0]  # what auto takes
+NONE = "off"
 LIMITS_PCT = (5.0, 20.0, 60.0, 100.0)
 SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
 BUSY = {"split": 200}
@@ -78,6 +79,8 @@ def main() -> int:
                 say(f"{way}, {limit_pct:g} %: used {use.ten_s:.1f} % (idle {use.idle_pct:.0f} %), {use.one_s}")
             bites_ms[way] = bites(stage, way)
             say(f"{way}: an order holds after {bites_ms[way]} ms")
+        for way in (*WAYS, NONE):
+            stage.engine.enforce(way)
             stop_ms[way] = longest_stop_ms(stage, way, log)
             say(f"{way}: longest time until all threads of the JVM stood {stop_ms[way]:.1f} ms")
         stage.engine.enforce("auto")
@@ -186,7 +189,7 @@ def idle_s() -> float:
 
 
 def longest_stop_ms(stage: LocalCluster, way: str, log: Path) -> float:
-    """While instances are held to 5 % under overload."""
+    """While instances are held to 5 % under overload; without limits they share the machine."""
     name = f"many-{way}"
     with stage.query(name, 1_000_000, MANY, epoch_s=600.0) as counting:
         topology = stage.engine.observe().topology(name)

@@ -26,7 +26,8 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
   @volatile private var resting: Thread = null
 
   // Only its own thread uses these.
-  private val bucket, reserved = new Bucket
+  private val bucket = new Bucket
+  private val reserved = new Bucket(0.0) // the least limit is no guarantee: many of it may be more than there is
   private var countedNs = -1L // its CPU time up to which it is counted in the pool; -1: it is not
   private var rows, rowsLeft = 1
   private var rested = false
@@ -78,8 +79,7 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
     val isPooled = pooled && pool.isBounded
     if ((limit == Allowance.Free && !isPooled) || isLifted(nowNs)) {
       bucket.forget()
-      reserved.forget()
-      countedNs = -1L
+      leavePool()
       if (heldCores != Allowance.Free) heldMs = 0L
       heldCores = Allowance.Free
       0L
@@ -89,18 +89,41 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
         heldMs = clock.wallMs()
       }
       val cpuNs = clock.cpuNs()
-      val ownNs = if (limit == Allowance.Free) 0L else bucket.waitNs(nowNs, cpuNs, limit)
-      if (isPooled) Math.max(ownNs, poolWaitNs(nowNs, cpuNs)) else ownNs
+      val ownNs = limitWaitNs(nowNs, cpuNs, limit)
+      if (isPooled) Math.max(ownNs, poolWaitNs(nowNs, cpuNs))
+      else {
+        leavePool()
+        ownNs
+      }
     }
   }
 
+  /** What is used while there is no limit is not owed once there is one. */
+  private def limitWaitNs(nowNs: Long, cpuNs: Long, limit: Double): Long =
+    if (limit == Allowance.Free) {
+      bucket.forget()
+      0L
+    } else bucket.waitNs(nowNs, cpuNs, limit)
+
+  private def leavePool(): Unit = {
+    reserved.forget()
+    countedNs = -1L
+  }
+
+  /** Above its share it waits for the pool, but no longer than until it is within its share again. */
   private def poolWaitNs(nowNs: Long, cpuNs: Long): Long = {
     val ns = pool.waitNs(nowNs, if (countedNs < 0L) 0L else cpuNs - countedNs)
     countedNs = cpuNs
     val share = reservedCores
-    // The bucket is always asked: it must know what was used while all had enough.
-    val isAbove = share <= 0.0 || reserved.waitNs(nowNs, cpuNs, share) > 0L
-    if (isAbove) ns else 0L
+    if (share <= 0.0) {
+      reserved.forget()
+      ns
+    } else {
+      val aboveNs = reserved.waitNs(nowNs, cpuNs, share)
+      // What it uses while all have enough takes nothing from the others.
+      if (ns == 0L) reserved.forgive()
+      Math.min(ns, aboveNs)
+    }
   }
 
   /** As many rows as take the time between two looks at the present rate. A look right after a wait says nothing of

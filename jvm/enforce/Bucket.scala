@@ -3,9 +3,10 @@ package org.apache.spark.barograph.enforce
 /**
  * A token bucket of CPU time. It fills with the limit's part of the time that passes and empties by the CPU that its
  * thread uses. A thread may use what it has saved, at most `MostSavedNs` at its limit, and may overdraw it, because it
- * is only asked between rows; then it waits until that is paid back. Has no clock. Used by one thread.
+ * is only asked between rows; then it waits until that is paid back. leastCores: a lower limit counts as this one. Has
+ * no clock. Used by one thread.
  */
-final class Bucket {
+final class Bucket(leastCores: Double = Bucket.LeastCores) {
   private var tokensNs = 0.0
   private var thenNs, thenCpuNs = 0L
   private var begun, waits = false
@@ -13,9 +14,15 @@ final class Bucket {
   /** From the next call on nothing is saved or owed. */
   def forget(): Unit = begun = false
 
+  /** Nothing is owed. What is saved is kept. */
+  def forgive(): Unit = if (tokensNs < 0.0) {
+    tokensNs = 0.0
+    waits = false
+  }
+
   /** For how long (ns) its thread must wait now; 0: it may go on. limit: in cores. cpuNs: what it has used so far. */
   def waitNs(nowNs: Long, cpuNs: Long, limit: Double): Long = {
-    val cores = Math.max(limit, Bucket.LeastCores)
+    val cores = Math.max(limit, leastCores)
     val worthwhileNs = Math.max(cores * Bucket.WorthwhileNs, Bucket.LeastWorkNs.toDouble)
     val mostNs = Math.max(cores * Bucket.MostSavedNs, worthwhileNs)
     if (!begun) {

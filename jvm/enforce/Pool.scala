@@ -18,9 +18,14 @@ final class Pool {
   /** An instance has used so much more. Returns for how long (ns) instances above their share must wait now. */
   def waitNs(nowNs: Long, usedNs: Long): Long = synchronized {
     val most = cores
-    tokensNs = Math.min(most * Pool.MostSavedNs, tokensNs + Math.max(0L, nowNs - thenNs) * most) - usedNs
+    val worthwhileNs = Math.max(most * Pool.WorthwhileNs, Bucket.LeastWorkNs.toDouble)
+    val mostNs = Math.max(most * Pool.MostSavedNs, worthwhileNs)
+    val filledNs = Math.min(mostNs, tokensNs + Math.max(0L, nowNs - thenNs) * most)
+    tokensNs = Math.max(filledNs - usedNs, -most * Pool.MostOwedNs)
     thenNs = Math.max(thenNs, nowNs)
-    if (tokensNs >= 0.0 || most == Allowance.Free) 0L else (-tokensNs / most).toLong + 1L
+    // Waking up costs CPU too. If they waited only for what is missing, several that wait would use up all that is
+    // left by waking.
+    if (tokensNs >= 0.0 || most == Allowance.Free) 0L else ((worthwhileNs - tokensNs) / most).toLong + 1L
   }
 }
 
@@ -29,6 +34,9 @@ object Pool {
   val here = new Pool
   /** Half a period of a quota: more could be used up within one. */
   private val MostSavedNs = 10000000L
+  private val WorthwhileNs = 2000000L
+  /** A longer debt would protect nothing: the kernel has stopped the JVM for it before this, in its own period. */
+  private val MostOwedNs = 100000000L
   /** The part of a quota that is not for instances. */
   val Reserve = 0.05
 }

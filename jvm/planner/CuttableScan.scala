@@ -2,6 +2,7 @@ package org.apache.spark.barograph.planner
 
 import java.lang.{Long => JLong}
 
+import org.apache.spark.TaskContext
 import org.apache.spark.barograph.kafka.KafkaInput
 import org.apache.spark.barograph.orders.{Cuts, Gates}
 import org.apache.spark.barograph.telemetry.{DueRows, Lives, TimesItsWaits}
@@ -72,6 +73,7 @@ class CuttableReader(
   private val sliceMs = 20L
   private val restMs = 2L
   private val life = Lives.current
+  private val task = TaskContext.get()
   if (life != null) life.reads = true
   // It is unknown whether a call of any other reader will wait, so each is timed.
   private val timed = life != null && !real.isInstanceOf[TimesItsWaits]
@@ -97,7 +99,7 @@ class CuttableReader(
     while (now < endMs(begunMs) && cut.epoch < epoch) {
       val waitNs = if (life == null) 0L else life.allowance.waitNs()
       if (gate.shut) rest(begunMs)
-      else if (waitNs > 0L) life.allowance.rest(waitNs)
+      else if (waitNs > 0L) hold(waitNs)
       else {
         val sinceNs = if (timed) life.meter.idleBegins() else 0L
         val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
@@ -125,6 +127,13 @@ class CuttableReader(
   private def waited(ns: Long, found: Boolean): Boolean = !found || ns >= CuttableReader.ShortNs && {
     val load = life.meter.load
     load == null || load.dueRows(System.currentTimeMillis()) <= load.position(life.rowsRead.value)
+  }
+
+  /** A thread that is interrupted would not wait: it would use CPU all the time, and owe ever more for that. */
+  private def hold(ns: Long): Unit = {
+    life.allowance.rest(ns)
+    if (task != null) task.killTaskIfInterrupted()
+    if (Thread.interrupted()) throw new InterruptedException("while its CPU limit held it back")
   }
 
   private def endMs(begunMs: Long): Long = {

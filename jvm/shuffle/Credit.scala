@@ -35,7 +35,12 @@ object Credit {
   val Ready: Int = Int.MinValue + 1
   /** A receiver's last message: it has taken all rows of this sender and will grant no more. */
   val Enough: Int = Int.MinValue
+  /**
+   * A sender is woken by a grant. It looks for anything else, such as a failure, after this time, and at last eight
+   * times as rarely: senders of slow receivers would otherwise spend a per cent of a core each on looking.
+   */
   private val CheckNs = 2000000L
+  private val MostDoublings = 3
   /** How long half-filled buffers wait while receivers are behind: rows wait anyway, and full buffers cost less CPU. */
   private val PressedMs = 50L
   /** While buffers are held back, the clock is read before one row in so many. */
@@ -134,7 +139,7 @@ class Credit private[barograph] (
           asked = true
           ask(receiver)
         }
-        pause()
+        pause(Credit.CheckNs << Math.min(turns, Credit.MostDoublings))
         turns += 1
         // Other receivers may be waiting for rows that are still in our buffers.
         if (turns == 1 && sent >= granted.get(receiver)) flush()
@@ -166,7 +171,7 @@ class Credit private[barograph] (
    */
   def awaitEnough(): Unit = {
     waiting = Thread.currentThread()
-    try while (!(0 until receivers).forall(hasEnough)) pause() finally waiting = null
+    try while (!(0 until receivers).forall(hasEnough)) pause(Credit.CheckNs) finally waiting = null
   }
 
   private def hasEnough(receiver: Int): Boolean = enough.get(receiver) == 1L || {
@@ -179,8 +184,8 @@ class Credit private[barograph] (
     StreamingInternals.flushEvery(writer, if (on) Math.max(calmMs, Credit.PressedMs) else calmMs)
   }
 
-  private def pause(): Unit = {
-    LockSupport.parkNanos(Credit.CheckNs)
+  private def pause(ns: Long): Unit = {
+    LockSupport.parkNanos(ns)
     task.killTaskIfInterrupted()
     task.getTaskFailure.foreach(throw _)
     errors.throwErrorIfExists()

@@ -114,6 +114,30 @@ class AllowanceTest {
     assertTrue(mostNs <= 5 * MsNs, s"$mostNs ns of CPU between two waits")
   }
 
+  /** In an executor with a quota, where its CPU is counted also while it has no limit of its own. */
+  @Test def whatItUsedWithoutALimitIsNotOwed(): Unit = {
+    val pool = new Pool
+    pool.limit(2.0)
+    val own = new Allowance(() => cut, clock, pool)
+    own.join(isIn = true, 0.1)
+    def row(): Long = {
+      own.lookSoon()
+      val wait = own.waitNs()
+      clock.now += MsNs
+      clock.cpu += MsNs
+      wait
+    }
+    def limited(): Seq[Long] = {
+      own.limit(0.2)
+      Seq.fill(15)(row())
+    }
+    for (_ <- 1 to 1000) assertEquals(0L, row())
+    assertTrue(limited().max < 50 * MsNs)
+    own.limit(Allowance.Free)
+    for (_ <- 1 to 1000) assertEquals(0L, row())
+    assertTrue(limited().max < 50 * MsNs)
+  }
+
   @Test def whileAnEpochBeginsThereIsNoLimit(): Unit = {
     allowance.limit(0.01)
     assertTrue(allowance.isLifted(clock.now))
@@ -180,7 +204,6 @@ class AllowanceTest {
     assertTrue(Thread.interrupted())
   }
 
-  /** It owes for ever, as these clocks stand still. */
   /** One of several is enough: on a busy machine the thread that wakes it may come too late. */
   @Test def aThreadThatWaitsIsWoken(): Unit = {
     val own = new Allowance(() => false, CpuClock)
@@ -201,6 +224,7 @@ class AllowanceTest {
     assertTrue(Iterator.continually(restedNs()).take(20).exists(_ < Allowance.SliceNs / 2))
   }
 
+  /** It owes for ever, as these clocks stand still. */
   @Test def aThreadThatIsHeldBackHearsAKill(): Unit = {
     begun()
     allowance.limit(0.01)

@@ -1,6 +1,7 @@
 package org.apache.spark.barograph.planner
 
 import java.lang.{Long => JLong}
+import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import org.junit.jupiter.api.{Test, Timeout}
 import org.junit.jupiter.api.Assertions._
@@ -62,5 +63,24 @@ class CuttableReaderTest {
     cut.epoch = 0L
     reading.join(30000L)
     assertFalse(reading.isAlive, "it did not hear the cut")
+  }
+
+  /** Spark interrupts the thread of a task that it kills. */
+  @Test def aReaderThatIsHeldBackHearsAKill(): Unit = {
+    val life = new Life("killed", "killed-run", 0L, "source", 0, "1", 0, 0, 1L)
+    val (source, heard) = (new Endless, new CountDownLatch(1))
+    val reading = new Thread(() => {
+      Lives.runAs(life)
+      val reader = new CuttableReader(source, new Cuts.Line, new Gates.Gate, 0L, DayMs, DayMs, TimeColumn.Unknown)
+      try while (reader.nextWithTimeout(System.currentTimeMillis(), DayMs).hasRecord) {}
+      catch { case _: InterruptedException => heard.countDown() }
+    })
+    reading.setDaemon(true)
+    reading.start()
+    await("the beginning of its epoch did not end")(source.rows > 0 && !life.allowance.isLifted(System.nanoTime()))
+    life.allowance.limit(0.00001)
+    await("it was not held back")(life.allowance.throttledNsBy(System.nanoTime()) > 100000000L)
+    reading.interrupt()
+    assertTrue(heard.await(30L, TimeUnit.SECONDS), "it did not hear the kill")
   }
 }

@@ -1,6 +1,7 @@
 package org.apache.spark.barograph.shuffle
 
 import java.nio.ByteBuffer
+import java.util.concurrent.atomic.AtomicInteger
 
 import io.netty.buffer.Unpooled
 
@@ -52,7 +53,7 @@ class CreditTest {
 
   /** However late it is: every receiver that has proven itself is an instance, and instances grant credit. */
   @Test def aProvenReceiverThatIsNotReadyGetsNoRow(): Unit = {
-    val credit = new Unwritten
+    val credit = new Unwritten()
     val reader = Connection.proven(credit, 1, key)
     val sender = new Thread(() => credit.await(1, 0L))
     sender.start()
@@ -67,10 +68,31 @@ class CreditTest {
   }
 
   /** Of a writer that has nothing in its buffers. */
-  private class Unwritten extends Credit((_, _) => (), 0, 0, 2, TaskContext.empty(), errors, key, meter, 50L) {
+  private class Unwritten(notifier: ErrorNotifier = errors)
+    extends Credit((_, _) => (), 0, 0, 2, TaskContext.empty(), notifier, key, meter, 50L) {
     @volatile var asked = Seq.empty[Int]
     override private[barograph] def ask(receiver: Int): Unit = asked :+= receiver
     override private[barograph] def flush(): Unit = ()
+  }
+
+  /** Looking costs CPU, and a grant wakes it. */
+  @Test def aSenderThatWaitsForLongLooksRarely(): Unit = {
+    val looks = new AtomicInteger
+    val counted = new ErrorNotifier {
+      override def throwErrorIfExists(): Unit = {
+        looks.incrementAndGet()
+        super.throwErrorIfExists()
+      }
+    }
+    val credit = new Unwritten(counted)
+    val reader = Connection.proven(credit, 1, key)
+    val sender = new Thread(() => credit.await(1, 0L))
+    sender.start()
+    sender.join(500)
+    assertTrue(looks.get <= 80, s"$looks looks in half a second")
+    reader.send(message(1, -3))
+    sender.join()
+    assertEquals(3L, credit.grantedTo(1))
   }
 
   @Test def aSenderEndsWhenEveryReceiverHasEnough(): Unit = {
