@@ -106,6 +106,26 @@ def test_an_error_in_the_programs_own_function_is_raised_at_once() -> None:
     assert query.gave_up_because == "a bug in the query: the function that builds it fails: KeyError: 'topic'"
 
 
+def test_an_exit_in_the_programs_own_function_is_no_end_in_order() -> None:
+    """In the thread that supervises, SystemExit ends nothing but that thread, and Python says nothing of it."""
+    engine = FakeEngine()
+    writer, calls = FakeWriter(engine, [None]), []
+
+    def build() -> FakeWriter:
+        calls.append(1)
+        if len(calls) > 1:
+            raise SystemExit(3)
+        return writer
+
+    query = supervised(engine, build=build)
+    engine.runs[0].end_with(KILLED)
+    assert isinstance(ended_by(query), RuntimeError)
+    assert query.is_bug
+    assert query.gave_up_because == (
+        "a bug in the query: the function that builds it fails: RuntimeError: it raises SystemExit(3)"
+    )
+
+
 def test_a_query_that_spark_refuses_is_given_up_at_once() -> None:
     engine = FakeEngine()
     refused = AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] there is no such table")
