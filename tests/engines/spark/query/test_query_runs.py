@@ -402,20 +402,23 @@ def test_a_query_that_is_held_and_cannot_be_stopped_goes_on(monkeypatch: pytest.
     query.stop()
 
 
+@pytest.mark.parametrize(
+    "error", [JavaError("java.util.concurrent.TimeoutException: the query does not stop"), KeyboardInterrupt()]
+)
 def test_a_query_whose_stop_fails_and_then_stops_all_the_same_is_started_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    """It was not its program that stopped it."""
+    """It was not its program that stopped it, also where that is interrupted meanwhile and goes on."""
     engine = FakeEngine()
     query = supervised(engine)
     assert query.await_up(10.0)
 
     def fail_late() -> None:
         engine.runs[0].end_with(STOPPED)
-        raise JavaError("java.util.concurrent.TimeoutException: the query does not stop")
+        raise error
 
     monkeypatch.setattr(engine.runs[0], "stop", fail_late)
-    with pytest.raises(JavaError):
+    with pytest.raises(type(error)):
         query.repartition(None)
     until(lambda: len(query.restarts) == 1)
     assert query.isActive and "stopped for a restart, and that failed" in query.restarts[0].cause

@@ -79,13 +79,12 @@ class RequestedRestarts:
                 with runs.lock:
                     if runs.stopping.is_set() or runs.run_id != before:
                         return f"it ended meanwhile: {runs.doing}"
-                    try:
-                        runs.query.stop()
-                    except Exception as error:
-                        self._failed_stop = (before, f"{type(error).__name__}: {error}")
-                        raise
+                    runs.query.stop()
                 request.done.wait()
                 return request.problem
+            except BaseException as error:  # also an interrupt of the program, which may go on all the same
+                self._failed_stop = (before, f"{type(error).__name__}: {error}")
+                raise
             finally:
                 if not request.done.is_set():  # it was not stopped, and would stand still until the hold is over
                     self._engine.release_hold(runs.topology)
