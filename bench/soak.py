@@ -34,7 +34,7 @@ from barograph.experiments.verdict import Verdict
 from barograph.history.read import gaps, rows
 from bench._figures import Bar, figures, finish, say
 from bench._soak.faults import FAULTS
-from bench._soak.memory import MEASURED, growth, sample
+from bench._soak.memory import MEASURED, growth, java_of, sample
 from bench._soak.world import World, left_over, open_world
 
 PARTS = {"A": 2400.0, "B": 3000.0}
@@ -126,7 +126,9 @@ def torment(
     while True:
         calm_until_s = time.monotonic() + CALM_S
         while (now_s := time.monotonic()) < min(calm_until_s, began_s + seconds):
-            samples.append((now_s - began_s, sample(world.flow())))
+            flow = world.flow()
+            samples.append((now_s - began_s, sample(flow)))
+            world.seen |= set(java_of(flow))
             time.sleep(min(SAMPLE_S, calm_until_s - now_s))  # the interval between samples, not a wait
         if time.monotonic() - began_s >= seconds:
             return

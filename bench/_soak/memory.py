@@ -14,8 +14,13 @@ FROM, SPAN = 0.3, 0.06  # of the whole: minutes 15 to 18 of 50, against the last
 
 def sample(flow: Flow) -> dict[str, float]:
     """MB of the driver's Python, its JVM, and the JVM's heap after its last collection; 0: unknown."""
-    java = children(flow.pid, b"SparkSubmit") if flow.pid else []
+    java = java_of(flow)
     return dict(zip(MEASURED, (rss_mb(flow.pid), sum(map(rss_mb, java)), flow.heap_mb), strict=True))
+
+
+def java_of(flow: Flow) -> list[int]:
+    """Processes with the driver's JVM."""
+    return children(flow.pid, b"SparkSubmit") if flow.pid else []
 
 
 def growth(samples: Samples, seconds: float) -> dict[str, dict[str, float]]:
