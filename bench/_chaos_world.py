@@ -210,7 +210,7 @@ class ChaosWorld:
             raise TimeoutError("the outcome was lost")
         return outcome
 
-    def nodes(self, orders: NodeOrders) -> list[str]:
+    def nodes(self, orders: NodeOrders) -> Outcome:
         self.step("nodes")
         for name in orders.release:
             self.say(f"release {name}")
@@ -220,7 +220,7 @@ class ChaosWorld:
             if name in self.asleep and name not in {c[1] for c in self._coming}:
                 self.say(f"fetch {name}")
                 self._coming = sorted([*self._coming, (self.sim.now_s + 6, name)])
-        return []
+        return Outcome((*(f"released {n}" for n in orders.release), *(f"fetched {n}" for n in orders.fetch)))
 
     def _asleep(self) -> tuple[Any, ...]:
         coming = {c[1] for c in self._coming}

@@ -94,7 +94,8 @@ def test_the_p99_of_both_kinds_is_shown_and_named(tmp_path: Path, capsys: pytest
     column, record = Latency(*[30.0] * 5), Latency(*[40.0] * 5)
     history = Recorder(tmp_path, "adaptive", "act", clock=lambda: 1000.0)
     for told in (
-        TopologyMetrics("one", latency_due=column, latency_record=record), TopologyMetrics("one", latency_record=record)
+        TopologyMetrics("one", latency_due=column, latency_record=record),
+        TopologyMetrics("one", latency_record=record, age_s=4.5),
     ):  # fmt: skip
         history.record(remembered(replace(now, topology_metrics=(told,))))
     history.close()
@@ -107,6 +108,7 @@ def test_the_p99_of_both_kinds_is_shown_and_named(tmp_path: Path, capsys: pytest
         [r["topologies"][0][n] for n in ("p99_ms", "record_p99_ms")] for r in rows(tmp_path)
     )
     assert (exact, unknown, bound) == (30.0, None, 40.0)
+    assert [r["topologies"][0]["age_s"] for r in rows(tmp_path)] == [0.0, 4.5]
 
 
 def test_json_has_every_entry_once(

@@ -144,6 +144,13 @@ class EngineContract(ABC):
         assert seen.metrics.age_s.shape == (len(seen.metrics.instances),)
         assert (seen.metrics.age_s < 3.0).all(), "every executor reports at least once a second"
         assert {n.node for n in seen.node_metrics if n.age_s < 3.0} == set(NODES)
+        oldest_s = {
+            key: max(seen.metrics.age_s[rows], default=0.0) for key, rows in seen.metrics.rows_of_operator.items()
+        }
+        assert seen.traffic and seen.topology_metrics
+        assert [e.age_s for e in seen.traffic] == [oldest_s[e.topology, e.source] for e in seen.traffic]
+        for told in seen.topology_metrics:
+            assert told.age_s == max(age_s for (t, _), age_s in oldest_s.items() if t == told.topology)
 
     def test_an_empty_plan_does_nothing(self, engine: Engine) -> None:
         before = self.flowing(engine)

@@ -27,6 +27,7 @@ from barograph.model import (
     Refusal,
     RefusalCode,
     Rescale,
+    nodes_kept,
 )
 
 MORE = Reason("t/k", ReasonCode.MORE_INSTANCES, "more", {"rows_s": 300.0, "each_rows_s": 110.0})
@@ -97,6 +98,37 @@ def test_what_an_engine_leaves_out_is_said_beside_what_it_did() -> None:
     line = describe(cycle(CHANGE, Outcome(("moved t/k/1 to n1",), left_out=(NO_LIMITS,))), NodeOrders(), {})
     assert (line.outcome, line.fields()["left_out"]) == ("applied", [{"what": "limits", "code": "no-limits"}])
     assert line.text().endswith("; applied; left out: limits (no-limits: enforce is off)")
+
+
+IN_USE = nodes_kept(["n3"], [], RefusalCode.NODE_IN_USE, "t/k/1 has its seat there")
+NO_FETCH = nodes_kept([], ["n4"], RefusalCode.MOST_EXECUTORS, "executors.most is 2")
+
+
+def test_nodes_that_the_driver_kept_are_not_said_to_be_released() -> None:
+    line = describe(
+        cycle(Plan(reasons=(RELEASED,)), Outcome(left_out=IN_USE)), NodeOrders(release=("n3", "n5"), fetch=("n4",)), {}
+    )
+    assert (line.released, line.fetched, line.outcome) == (("n5",), ("n4",), "applied")
+    assert line.text() == (
+        "t: release n5, fetch n4; because node-released of n3 (grace_s=60); applied; "
+        "left out: release of n3 (node-in-use: t/k/1 has its seat there)"
+    )
+    kept = describe(cycle(Plan(reasons=(RELEASED,)), Outcome(left_out=IN_USE)), NodeOrders(release=("n3",)), {})
+    assert not kept.changes and "applied" not in kept.text()
+    assert kept.fields()["left_out"] == [{"what": "release of n3", "code": "node-in-use"}]
+
+
+def test_a_fetch_that_came_to_nothing_after_a_refused_plan_is_said() -> None:
+    line = describe(cycle(Plan(), Outcome(refused=(STALE,), left_out=NO_FETCH)), NodeOrders(fetch=("n4",)), {})
+    assert line.fetched == ()
+    assert line.text().endswith("; left out: fetch of n4 (most-executors: executors.most is 2)")
+
+
+def test_a_node_that_is_kept_again_and_again_is_worth_one_line() -> None:
+    decisions = NotableDecisions()
+    outcome = Outcome(left_out=IN_USE)
+    took = [decisions.take(cycle(Plan(), outcome), NodeOrders(release=("n3",)))[1] for _ in range(3)]
+    assert took == [True, False, False]
 
 
 LEVELS: dict[str, tuple[Sequence[tuple[Plan, Outcome | None]], list[str]]] = {

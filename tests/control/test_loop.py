@@ -348,10 +348,10 @@ class Sleepy(Timed):
             asleep=sleeping,
         )
 
-    def nodes(self, orders: NodeOrders) -> list[str]:
+    def nodes(self, orders: NodeOrders) -> Outcome:
         self.told.append(orders)
         self.asleep = tuple(n for n in (*self.asleep, *orders.release) if n not in orders.fetch)
-        return [*(f"released {n}" for n in orders.release), *(f"fetched {n}" for n in orders.fetch)]
+        return Outcome((*(f"released {n}" for n in orders.release), *(f"fetched {n}" for n in orders.fetch)))
 
 
 UPKEEP = Upkeep(release_after_s=10.0, spare=0)
@@ -469,9 +469,9 @@ def test_in_a_frozen_period_nothing_changes_and_afterwards_it_does() -> None:
     monday = 1_794_787_200.0  # 2026-11-16 00:00 UTC
     engine, paces, orders = Timed(), [], []  # type: ignore[var-annotated]
 
-    def change_nodes(asked: NodeOrders) -> tuple[str, ...]:
+    def change_nodes(asked: NodeOrders) -> Outcome:
         orders.append(asked)
-        return ()
+        return Outcome()
 
     hour = [9]
     guards = Guards(frozen_in="Mo-Fr 08:00-18:00 UTC", cooldown_s=0.0)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from tests.control.test_loop import SCENARIO
@@ -27,7 +28,7 @@ from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.history import entries, gaps
 from barograph.history.files import parts
-from barograph.model import BadInput, Plan, ReasonCode
+from barograph.model import BadInput, Outcome, Plan, ReasonCode, Refusal, RefusalCode
 from barograph.model.codec import from_json, to_json
 
 pytestmark = pytest.mark.limit(300)  # controllers are started several times, which takes long on a busy machine
@@ -261,14 +262,19 @@ def test_a_driver_that_keeps_its_nodes_is_asked_once(tmp_path: Path, caplog: pyt
     tmp_path.chmod(0o700)
     asked: list[object] = []
 
-    def release(body: object) -> list[str]:
+    done = Outcome(("released n-1",))
+    kept = Outcome(
+        left_out=(Refusal("release of n-1", RefusalCode.NODES_KEPT, "the driver does not know the order", node="n-1"),)
+    )
+
+    def release(body: object) -> Any:
         asked.append(body)
-        return ["released n-1"]
+        return to_json(done)
 
     verbs: dict[str, Verb] = {"nodes": release}
     engine = RemoteEngine(tmp_path / "s")
     told = RemoteNodePool(engine)
-    for answer in (["released n-1"], [], []):
+    for answer in (done, kept, kept):
         endpoint = Endpoint(tmp_path / "s", verbs)
         assert told(NodeOrders(release=("n-1",))) == answer
         engine.close()

@@ -238,6 +238,7 @@ def stamped(path: Path, metadata: dict[bytes, bytes] | None) -> None:
 OTHER_FORMATS = {
     "before formats had numbers": (None, "format 0"),
     "older": ({b"barograph.format": b"1"}, "format 1"),
+    "the one before": ({b"barograph.format": str(FORMAT - 1).encode()}, f"format {FORMAT - 1}"),
     "newer": ({b"barograph.format": str(FORMAT + 1).encode()}, f"format {FORMAT + 1}"),
     "no number": ({b"barograph.format": b"new"}, "format new"),
 }
@@ -266,8 +267,8 @@ def test_files_say_their_format(tmp_path: Path) -> None:
     for cycle in decided(3):
         history.record(cycle)
     schemas = [pq.read_schema(p.path) for p in parts(tmp_path)]  # type: ignore[no-untyped-call]
-    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"9", b"9"]
-    assert FORMAT == 9
+    assert [s.metadata[b"barograph.format"] for s in schemas] == [b"10", b"10"]
+    assert FORMAT == 10
 
 
 def test_no_history_is_bad_input(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """JSON of every value: what is written is read back the same, and what is not exactly right is refused by path."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -295,3 +296,17 @@ def test_metrics_from_before_ages_were_recorded_have_age_0() -> None:
     assert from_json(Metrics, data).age_s.tolist() == [0.0]
     with pytest.raises(BadInput, match="Metrics: metrics: age_s has an undefined value"):
         from_json(Metrics, {**data, "age_s": [-1.0]})
+
+
+def test_edges_and_topologies_keep_their_ages_and_have_age_0_without_one() -> None:
+    edge = model.EdgeTraffic("t", "s", "k", np.ones((1, 2)), age_s=4.5)
+    told = model.TopologyMetrics("t", age_s=4.5)
+    assert edge != replace(edge, age_s=0.0)
+    for value in (edge, told):
+        data = to_json(value)
+        assert data["age_s"] == 4.5
+        assert from_json(type(value), data) == value
+        del data["age_s"]
+        assert from_json(type(value), data) == replace(value, age_s=0.0)
+    with pytest.raises(BadInput, match="s->k: age_s must be a number of at least 0, not -1"):
+        from_json(model.EdgeTraffic, {**to_json(edge), "age_s": -1.0})

@@ -45,7 +45,8 @@ def read_lines(orders: "queue.Queue[str]") -> None:
 def carry_out(order: dict[str, Any], counting: RunningQuery) -> list[str]:
     supervisor = counting.cluster.supervisor
     if order.keys() & {"release", "fetch"}:
-        return supervisor.keep_nodes(**order)
+        kept = supervisor.keep_nodes(**order)
+        return [*kept.done, *(f"no {r.what}: {r.reason}" for r in kept.left_out)]
     instances = supervisor.observe("test").topology(counting.name).instances()
     split = [i for i in instances if i.operator == "split"]
     if "gather" in order:

@@ -17,7 +17,7 @@ from tests.submit.test_submitted_script import SCRIPT, VERDICT, Submitted, decis
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.driver.client import RemoteEngine, reachable
 from barograph.engines.spark.query.checkpoint import last_committed_epoch
-from barograph.model import Instance, Load, Placement, Plan, Rescale, Slot, Snapshot
+from barograph.model import Instance, Load, Outcome, Placement, Plan, RefusalCode, Rescale, Slot, Snapshot
 from barograph.model.loads.schedule import encode
 from barograph.testing.yarn import YarnCluster, start_yarn
 
@@ -162,13 +162,13 @@ def test_plans_by_hand_hold_and_a_lost_container_is_replaced(yarn: YarnCluster, 
         assert {w for node in there.status()["nodes"] for w in node["enforces"]} == {"cooperative"}
         applied(Plan(limits_pct=dict.fromkeys(counts, 100.0)))
 
-        (said,) = driver.ask("nodes", {"release": [shared]})
-        assert "is not released" in said, "instances are there"
-        assert driver.ask("nodes", {"release": [single]}) == [f"released {single}"]
+        (kept,) = driver.keep_nodes(release=[shared]).left_out
+        assert (kept.node, kept.code) == (shared, RefusalCode.NODE_IN_USE), "instances are there"
+        assert driver.keep_nodes(release=[single]) == Outcome((f"released {single}",))
         program.settle(lambda: yarn.executors(single) == [], 60.0)
         there.goes_on()
         assert yarn.executors(single) == [], "YARN starts no other container for it"
-        assert driver.ask("nodes", {"fetch": [single]}) == [f"fetched {single}"]
+        assert driver.keep_nodes(fetch=[single]) == Outcome((f"fetched {single}",))
         program.settle(lambda: len(driver.observe().workers) == EXECUTORS, 60.0)
         placed({"source": Slot(shared, 0), "aggregate": Slot(single, 0)})
 

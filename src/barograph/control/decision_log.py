@@ -50,7 +50,7 @@ class DecisionLine:
 
     limits: how many CPU limits differ from those before. epochs: topologies that get another length. pause_s: from the
     order until the change was committed; None if nothing had to be. outcome: applied, refused or advised. left_out:
-    what the engine cannot do, while it did the rest.
+    what the engine cannot do, while it did the rest; so are nodes that it did not release or fetch as ordered.
     """
 
     topologies: tuple[str, ...]
@@ -131,6 +131,8 @@ def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, 
     before = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
     limited = [i for i, pct in plan.limits_pct.items() if limits_before.get(i) != pct]
     refused = () if outcome is None else outcome.refused
+    left_out = () if outcome is None else outcome.left_out
+    kept = {r.node for r in left_out if r.node}
     epochs = tuple(r.about for r in plan.reasons if r.code in EPOCHS)
     held_back = tuple((r.about, r.code.value) for r in plan.reasons if r.code in HOLDS)
     running = tuple(t.name for t in now.topologies)
@@ -147,14 +149,14 @@ def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, 
         cuts=plan.cuts,
         limits=len(limited),
         epochs=epochs,
-        released=() if refused else orders.release,  # after a refused plan none is
-        fetched=orders.fetch,
+        released=() if refused else tuple(n for n in orders.release if n not in kept),  # after a refused plan none is
+        fetched=tuple(n for n in orders.fetch if n not in kept),
         held_back=held_back,
         reasons=_that_matter(cycle, bool(moved), limited),
         pause_s=None if outcome is None else outcome.order_to_commit_s,
         outcome="advised" if outcome is None else "refused" if refused else "applied",
         refused=refused,
-        left_out=() if outcome is None else outcome.left_out,
+        left_out=left_out,
     )
 
 

@@ -70,7 +70,7 @@ class Settings:
 class Loop:
     """One controller. pace: called with the epoch length of a topology when it changes; None: none is set.
 
-    nodes: called with the nodes to release and to fetch, returns what was done; None: nodes are not managed.
+    nodes: called with the nodes to release and to fetch, returns what came of it; None: nodes are not managed.
     heartbeat: called with what the loop is about to do and how long that may take, so that a keeper can tell work from
     hanging. wall: the time of day, for periods in which nothing is changed.
     """
@@ -82,7 +82,7 @@ class Loop:
         recorder: Recorder | None = None,
         pace: Callable[[Mapping[str, float]], None] | None = None,
         heartbeat: Callable[[str, float], None] = lambda _doing, _patience_s: None,
-        nodes: Callable[[NodeOrders], Sequence[str]] | None = None,
+        nodes: Callable[[NodeOrders], Outcome] | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self._engine, self.settings, self._recorder = engine, settings, recorder
@@ -253,17 +253,19 @@ class Loop:
         """Carry out node orders after the plan, which they would make stale. If it was refused, no node is released."""
         if not orders or self._nodes is None or cycle.outcome is None:
             return cycle
-        if cycle.outcome.refused:
-            orders = replace(orders, release=())
+        orders = replace(orders, release=()) if cycle.outcome.refused else orders
         try:
-            said = self._nodes(orders) if orders else ()
+            found = self._nodes(orders) if orders else Outcome()
             self._warnings.over("nodes")
         except (ConnectionError, TimeoutError, RuntimeError) as error:
-            said = [f"the driver did not answer, and the nodes may have been changed: {error}"]
-            self._warnings.warn("nodes", f"{said[0]}; the next cycle looks again")
-        if cycle.outcome.refused:
-            return _with_reasons(cycle, [Reason("nodes", ReasonCode.NODES_ANSWERED, sentence) for sentence in said])
-        return replace(cycle, outcome=replace(cycle.outcome, done=(*cycle.outcome.done, *said)))
+            why = f"the driver did not answer, and the nodes may have been changed: {error}"
+            found = orders.not_done(RefusalCode.NO_ANSWER, why)
+            self._warnings.warn("nodes", f"{why}; the next cycle looks again")
+        whole = replace(cycle.outcome, left_out=(*cycle.outcome.left_out, *found.left_out))
+        if whole.refused:
+            told = [Reason("nodes", ReasonCode.NODES_ANSWERED, sentence) for sentence in found.done]
+            return _with_reasons(replace(cycle, outcome=whole), told)
+        return replace(cycle, outcome=replace(whole, done=(*whole.done, *found.done)))
 
     def _applied(self, plan: Plan) -> Outcome:
         self._heartbeat("applying", APPLY_S)

@@ -10,7 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from barograph.config import default
-from barograph.model import Cycle, Demand, Node, Reason, ReasonCode, Slot, Snapshot, Worker
+from barograph.model import (
+    Cycle,
+    Demand,
+    Node,
+    Outcome,
+    Reason,
+    ReasonCode,
+    RefusalCode,
+    Slot,
+    Snapshot,
+    Worker,
+    nodes_kept,
+)
 from barograph.model.checks import require_number, require_positive, require_whole
 
 COMING_S = 60.0  # a fetched node that is not there after so long is no longer expected
@@ -49,6 +61,10 @@ class NodeOrders:
 
     def __bool__(self) -> bool:
         return bool(self.release or self.fetch)
+
+    def not_done(self, code: RefusalCode, why: str) -> Outcome:
+        """The outcome where every node stays as it is."""
+        return Outcome(left_out=nodes_kept(self.release, self.fetch, code, why))
 
     def without_releases(self) -> "NodeOrders":
         return NodeOrders(fetch=self.fetch, reasons=tuple(r for r in self.reasons if r.about not in self.release))

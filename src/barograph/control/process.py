@@ -28,14 +28,12 @@ from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.history.places import place_of
 from barograph.history.write import Recorder
 from barograph.logs import OnceOnly, set_up
-from barograph.model import BadInput, MigrationMode
+from barograph.model import BadInput, MigrationMode, Outcome, RefusalCode
 from barograph.model.checks import require
 from barograph.policy.definition import Policy, options_of, with_options, with_shares
 from barograph.policy.registry import DEFAULT, named
 
 log = logging.getLogger("barograph.control.process")  # not __name__, which is __main__ in its own process
-
-NODES_S = 60.0  # releasing a node ends its processes in order, which takes a while
 
 WATCH_S = 2.0  # one question for changes; so long after its parent it may still be there
 AGAIN_S = 0.5  # before the driver is asked again, when it did not answer
@@ -239,16 +237,14 @@ class RemoteNodePool:
     def __init__(self, engine: RemoteEngine) -> None:
         self._engine: RemoteEngine | None = engine
 
-    def __call__(self, orders: NodeOrders) -> list[str]:
-        if self._engine is None:
-            return []
-        try:
-            said = self._engine.ask("nodes", {"release": list(orders.release), "fetch": list(orders.fetch)}, NODES_S)
-            return [str(sentence) for sentence in said]
-        except BadInput as error:
-            self._engine = None
-            log.warning("nodes are kept as they are: %s", error)
-            return []
+    def __call__(self, orders: NodeOrders) -> Outcome:
+        if self._engine is not None:
+            try:
+                return self._engine.keep_nodes(orders.release, orders.fetch)
+            except BadInput as error:
+                self._engine = None
+                log.warning("nodes are kept as they are: %s", error)
+        return orders.not_done(RefusalCode.NODES_KEPT, "the driver does not know the order")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
         "cpu_used_s": _NUMBER,
         "topologies": _list(
             topology=_TEXT, epoch=_WHOLE, completed_rows=_NUMBER, late_rows=_NUMBER, backlog_rows=_NUMBER,
-            mean_ms=_NUMBER, p99_ms=_NUMBER, record_mean_ms=_NUMBER, record_p99_ms=_NUMBER,
+            mean_ms=_NUMBER, p99_ms=_NUMBER, record_mean_ms=_NUMBER, record_p99_ms=_NUMBER, age_s=_NUMBER,
         ),
         "operators": _list(
             topology=_TEXT, operator=_TEXT, parallelism=_WHOLE, wanted_parallelism=_WHOLE, arrived=_NUMBER,
@@ -179,7 +179,7 @@ def _seen(cycle: Cycle) -> dict[str, Any]:
         "cpu_used_s": float(now.metrics.columns["cpu_s"].sum()),
         "topologies": [
             {
-                **{n: getattr(t, n) for n in ("topology", "epoch", "completed_rows", "late_rows")},
+                **{n: getattr(t, n) for n in ("topology", "epoch", "completed_rows", "late_rows", "age_s")},
                 "backlog_rows": t.backlog_rows if t.backlog_known else None,
                 "mean_ms": None if t.latency_due is None else t.latency_due.mean,
                 "p99_ms": None if t.latency_due is None else t.latency_due.p99,

@@ -23,13 +23,14 @@ import pyarrow.parquet as pq
 from barograph.history.places import HistoryPath
 from barograph.model import BadInput
 
-FORMAT = 9
+FORMAT = 10
 """Of the entries. Raise it whenever this program could not read what an older one wrote, or the other way round:
 when a field of a recorded value, a column or a code is added, renamed or removed. Files without a number have format 0:
 their reasons have no codes. Entries of format 1 do not say which application they are of, those of format 2 not what
 was left out of a plan; format 4 has the code of figures that are too old, format 5 quotas, exclusions and their codes,
 format 6 operators that scale together, format 7 targets for the p99 and their codes,
-format 8 hot instances, format 9 latencies by record times.
+format 8 hot instances, format 9 latencies by record times, format 10 ages of topologies and
+edges, and codes of nodes that were kept.
 """
 _KEY = b"barograph.format"
 _NAME = re.compile(r"cycles?-(\d{10})(?:-(\d{10}))?\.parquet")

@@ -18,7 +18,7 @@ from barograph.model.metrics import (
     TopologyMetrics,
 )
 from barograph.model.placement import Move, Placement
-from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, RefusalCode, Rescale
+from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, RefusalCode, Rescale, nodes_kept
 from barograph.model.reason import Reason, ReasonCode
 from barograph.model.regression import Lines, slope_of
 from barograph.model.snapshot import Snapshot
@@ -67,6 +67,7 @@ __all__ = [
     "Worker",
     "beside_part",
     "mean_of_ratios",
+    "nodes_kept",
     "ratio_of_sums",
     "slope_of",
 ]

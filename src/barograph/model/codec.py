@@ -223,10 +223,11 @@ def _metrics(data: Any, path: str) -> Metrics:
 
 def _edge_traffic(data: Any, path: str) -> EdgeTraffic:
     require(isinstance(data, dict), f"{path} must be an object, not {_shown(data)}")
-    known = ("topology", "source", "target", "rows")
+    needed = ("topology", "source", "target", "rows")
+    known = (*needed, "age_s")
     for name in data:
         require(name in known, f"{path} has no field {name!r}; it has {', '.join(known)}")
-    for name in known:
+    for name in needed:
         require(name in data, f"{path}.{name} is missing")
     lines = data["rows"]
     require(isinstance(lines, list), f"{path}.rows must be a list, not {_shown(lines)}")
@@ -234,7 +235,8 @@ def _edge_traffic(data: Any, path: str) -> EdgeTraffic:
     require(len({len(r) for r in rows}) <= 1, f"{path}.rows must be a matrix: its rows differ in length")
     matrix = np.stack(rows) if rows else np.zeros((0, 0))
     names = {n: _text(data[n], f"{path}.{n}") for n in ("topology", "source", "target")}
-    found: EdgeTraffic = _made(EdgeTraffic, path, **names, rows=matrix)
+    age_s = _number(data.get("age_s", 0.0), f"{path}.age_s")
+    found: EdgeTraffic = _made(EdgeTraffic, path, **names, rows=matrix, age_s=age_s)
     return found
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from barograph.model.checks import BadInput, require
+from barograph.model.checks import BadInput, require, require_number
 from barograph.model.topology import Instance
 
 Column = NDArray[np.float64]
@@ -124,14 +124,17 @@ class EdgeTraffic:
     """rows[i, j]: rows that instance i of source sent to instance j of target in the cycle.
 
     A uniform or factorised matrix may be a broadcast view, so that large edges cost no memory.
+    age_s: how long ago a worker that runs a sender last reported; of several, the longest.
     """
 
     topology: str
     source: str
     target: str
     rows: NDArray[np.float64]
+    age_s: float = 0.0
 
     def __post_init__(self) -> None:
+        require_number(f"traffic {self.topology}: {self.source}->{self.target}: age_s", self.age_s)
         require(self.rows.ndim == 2, f"traffic {self.source}->{self.target}: rows must be a matrix")
         ok = bool(np.isfinite(self.rows).all()) and bool((self.rows >= 0).all())
         if not ok:
@@ -148,8 +151,8 @@ class EdgeTraffic:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EdgeTraffic):
             return NotImplemented
-        same = (self.topology, self.source, self.target) == (other.topology, other.source, other.target)
-        return same and np.array_equal(self.rows, other.rows)
+        mine, theirs = ((e.topology, e.source, e.target, e.age_s) for e in (self, other))
+        return mine == theirs and np.array_equal(self.rows, other.rows)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
@@ -189,6 +192,7 @@ class TopologyMetrics:
 
     latency_due, latency_read: by columns of the rows. latency_record: by record times, which need no column.
     backlog_known: whether the source tells what is due; where not, backlog_rows says nothing.
+    age_s: how long ago a worker that runs one of its instances last reported; of several, the longest.
     """
 
     topology: str
@@ -200,6 +204,7 @@ class TopologyMetrics:
     latency_read: Latency | None = None
     backlog_known: bool = True
     latency_record: Latency | None = None
+    age_s: float = 0.0
 
     @property
     def latency(self) -> Latency | None:

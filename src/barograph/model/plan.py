@@ -1,6 +1,6 @@
 """A plan, and the outcome of applying it. Only engines act on a Plan."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -32,13 +32,19 @@ class RefusalCode(StrEnum):
     STALE = "stale"  # the cluster has changed since the plan was made
     FROZEN = "frozen"  # the driver is frozen
     BUSY = "busy"  # the driver is still applying an earlier plan
-    NO_ANSWER = "no-answer"  # the driver did not answer; the plan may have been applied
+    NO_ANSWER = "no-answer"  # the driver did not answer; what was ordered may have been done
     ENGINE_FAILED = "engine-failed"  # the engine tried and failed
     NO_SUCH_TOPOLOGY = "no-such-topology"
     NO_SUCH_OPERATOR = "no-such-operator"
     NO_SUCH_INSTANCE = "no-such-instance"
     NO_SUCH_NODE = "no-such-node"
     NODE_RELEASED = "node-released"  # the node is there but was released
+    NODE_IN_USE = "node-in-use"  # an instance, a task or another application is on the node that is to be released
+    NOT_RELEASED = "not-released"  # the node that is to be fetched was not released
+    NODES_KEPT = "nodes-kept"  # this driver releases and fetches no nodes
+    LEAST_EXECUTORS = "least-executors"  # fewer executors would be left than the application keeps
+    MOST_EXECUTORS = "most-executors"  # more executors than the application may have
+    RESTARTING = "restarting"  # a query is being started again, and which nodes it needs is not known
     NO_WORKER = "no-worker"  # no worker is alive in the slot
     FIXED_PARALLELISM = "fixed-parallelism"  # the operator cannot have another number of instances
     ABOVE_MOST = "above-most"  # more instances than the operator may have
@@ -111,16 +117,23 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What was not done, the reason's code, and the reason as a sentence. slot: of the worker, if it is about one.
-    topology: for ``restart-failed``, the one that goes on as it was."""
+    topology: for ``restart-failed``, the one that goes on as it was. node: which is not released or fetched."""
 
     what: str
     code: RefusalCode
     reason: str
     slot: Slot | None = None
     topology: str = ""
+    node: str = ""
 
     def __post_init__(self) -> None:
         require(isinstance(self.code, RefusalCode), f"the refusal of {self.what} needs a code, not {self.code!r}")
+
+
+def nodes_kept(release: Iterable[str], fetch: Iterable[str], code: RefusalCode, why: str) -> tuple[Refusal, ...]:
+    """A refusal for each node that was to be released or fetched, and stays as it is."""
+    found = [(f"release of {node}", node) for node in release] + [(f"fetch of {node}", node) for node in fetch]
+    return tuple(Refusal(what, code, why, node=node) for what, node in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +141,8 @@ class Outcome:
     """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty; only a refusal
     with the code ``restart-failed`` is about one topology, and the rest of the plan was applied.
 
-    left_out: what the engine cannot do, such as limits where they are switched off; all else was applied.
+    left_out: what the engine cannot do, such as limits where they are switched off, and nodes that are not released or
+    fetched although they were to be; all else was applied.
     done: sentences for people. moves, rescales: how many instances were ordered to another slot, and how many operators
     to another parallelism; a change that was ordered before and still waits for a boundary is not counted again.
     """

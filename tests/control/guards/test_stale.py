@@ -167,9 +167,9 @@ def test_no_node_is_released_by_stale_figures() -> None:
         policy = with_options(named("adaptive"), {"known_s": 0.0})
         settings = Settings(policy, 2.0, quiet=Quiet(known_cycles=0), upkeep=Upkeep(release_after_s=10.0, spare=0))
 
-        def ask(orders: NodeOrders) -> tuple[str, ...]:
+        def ask(orders: NodeOrders) -> Outcome:
             asked.append(orders)
-            return ()
+            return Outcome()
 
         loop = Loop(engine, settings, nodes=ask)
         for _ in range(25):
@@ -234,3 +234,25 @@ def test_the_figures_of_a_silent_node_are_the_last_known_ones() -> None:
     found = OldFigures.of([remembered(fresh)], mute, 3.0)
     assert found.believed.node_metrics == (NodeMetrics("n-1", 3.0, 10.0, age_s=4.5), NodeMetrics("n-2", 1.2, 10.0))
     assert OldFigures.of([remembered(fresh)], mute, None).believed is mute
+
+
+@pytest.mark.parametrize(("told", "age_s"), [(True, 4.5), (False, 4.25)])
+def test_last_known_sums_have_the_age_of_what_was_seen(told: bool, age_s: float) -> None:
+    """4.25 s: they were 0.25 s old four seconds ago, and nothing was told since."""
+    now = Muted().observe()
+
+    def aged(seen: Snapshot, age_s: float) -> Snapshot:
+        return replace(
+            seen,
+            metrics=replace(seen.metrics, age_s=np.full(len(seen.metrics.instances), age_s)),
+            traffic=tuple(replace(e, age_s=age_s) for e in seen.traffic),
+            topology_metrics=tuple(replace(m, age_s=age_s) for m in seen.topology_metrics),
+        )
+
+    before, mute = aged(now, 0.25), aged(replace(now, at_s=now.at_s + 4, cycle_s=4.0), 4.5)
+    if not told:
+        mute = replace(mute, traffic=(), topology_metrics=())
+    found = OldFigures.of([remembered(before)], mute, 3.0).believed
+    assert [m.age_s for m in found.topology_metrics] == [age_s] * 2
+    assert [e.age_s for e in found.traffic] == [age_s] * len(now.traffic) != []
+    assert [e.total for e in found.traffic] == pytest.approx([2 * e.total for e in now.traffic])

@@ -7,6 +7,7 @@ import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
 from barograph.engines.spark.engine import FRESH_S
+from barograph.engines.spark.executors.port import KeptNode
 from barograph.engines.spark.orders.node_returns import COLD_S
 from barograph.engines.spark.query_control import LEAVING_S
 from barograph.model import Instance, MigrationMode, Placement, Plan, RefusalCode, Rescale, Slot
@@ -46,16 +47,16 @@ def test_no_node_is_let_go_while_a_supervised_query_is_being_restarted(monkeypat
     engine.set_restartable("counting", FakeQuery())
     ended: list[str] = []
 
-    def end(ids: Collection[str]) -> str:
+    def end(ids: Collection[str]) -> KeptNode | None:
         ended.extend(ids)
-        return "" if ids == ["1"] else "other executors"
+        return None if ids == ["1"] else KeptNode(RefusalCode.NO_WORKER, "other executors")
 
-    assert engine.let_go("host-1", end) == "counting/split/1 has its seat there"
+    assert engine.let_go("host-1", end) == KeptNode(RefusalCode.NODE_IN_USE, "counting/split/1 has its seat there")
     del plugin.topologies["counting"]
-    assert engine.let_go("host-1", end) == "counting is being started again"
+    assert engine.let_go("host-1", end) == KeptNode(RefusalCode.RESTARTING, "counting is being started again")
     assert ended == []
     engine.set_restartable("counting", None)
-    assert engine.let_go("host-1", end) == ""
+    assert engine.let_go("host-1", end) is None
     assert ended == ["1"]
 
 

@@ -66,6 +66,7 @@ def decided(lengths_s: Sequence[float], rate: float, cost_ms: float, waiting_s: 
 )
 @example(lengths_s=[1.0] * SECONDS, longer=[], rate=1000.0, cost_ms=0.5, waiting_s=5.0)
 @example(lengths_s=[2.0] * (SECONDS // 2), longer=[(19, 12.0)], rate=700.0, cost_ms=0.5, waiting_s=5.0)
+@example(lengths_s=[1.0] * 20, longer=[(20, 12.0)], rate=66.0, cost_ms=1.0, waiting_s=1.9)  # longer than its backlog
 def test_the_same_load_gives_the_same_demand_however_time_is_cut_into_cycles(
     lengths_s: list[float], longer: list[tuple[int, float]], rate: float, cost_ms: float, waiting_s: float
 ) -> None:

@@ -20,6 +20,7 @@ from barograph.control.guards.trim import Held, made_valid, without
 from barograph.model import (
     Cycle,
     Demand,
+    EdgeTraffic,
     Forecast,
     Instance,
     Metrics,
@@ -152,17 +153,30 @@ def _with_last_known(now: Snapshot, before: Snapshot, names: set[str], stale_s: 
     node_metrics = tuple(_last_known_node(m, nodes.get(m.node), longer, stale_s) for m in now.node_metrics)
     if not same:
         return now if node_metrics == now.node_metrics else replace(now, node_metrics=node_metrics)
-    of = {m.topology: m for m in before.topology_metrics if m.topology in same}
+    ages_s = {m.topology: m.age_s for m in now.topology_metrics}
+    of = {
+        m.topology: replace(m, age_s=ages_s.get(m.topology, m.age_s + now.cycle_s))
+        for m in before.topology_metrics
+        if m.topology in same
+    }
     return replace(
         now,
         metrics=_last_known_metrics(now.metrics, before.metrics, same, longer, now.cycle_s),
         traffic=(
             *(e for e in now.traffic if e.topology not in same),
-            *(replace(e, rows=e.rows * longer) for e in before.traffic if e.topology in same),
+            *_last_known_traffic(now, before, same, longer),
         ),
         node_metrics=node_metrics,
         topology_metrics=(*(m for m in now.topology_metrics if m.topology not in of), *of.values()),
     )
+
+
+def _last_known_traffic(now: Snapshot, before: Snapshot, names: set[str], longer: float) -> Iterable[EdgeTraffic]:
+    ages_s = {(e.topology, e.source, e.target): e.age_s for e in now.traffic}
+    for e in before.traffic:
+        if e.topology in names:
+            age_s = ages_s.get((e.topology, e.source, e.target), e.age_s + now.cycle_s)
+            yield replace(e, rows=e.rows * longer, age_s=age_s)
 
 
 def _last_known_metrics(now: Metrics, before: Metrics, names: set[str], longer: float, cycle_s: float) -> Metrics:

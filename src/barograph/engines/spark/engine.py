@@ -12,6 +12,7 @@ from types import MappingProxyType
 from pyspark.sql import SparkSession
 
 from barograph.engines.check import refusals
+from barograph.engines.spark.executors.port import KeptNode
 from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
 from barograph.engines.spark.orders.placement_orders import PlacementOrders
@@ -28,7 +29,18 @@ from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, unsupported
 from barograph.engines.spark.query_control import WARM_S, QueryControl
 from barograph.engines.spark.tolerated import tolerated
-from barograph.model import MigrationMode, Node, Outcome, Placement, Plan, Refusal, Slot, Snapshot, Topology
+from barograph.model import (
+    MigrationMode,
+    Node,
+    Outcome,
+    Placement,
+    Plan,
+    Refusal,
+    RefusalCode,
+    Slot,
+    Snapshot,
+    Topology,
+)
 
 log = logging.getLogger(__name__)
 
@@ -266,18 +278,18 @@ class SparkEngine(QueryControl):
                 self._restartable[topology] = query
             self._telemetry.restartable = self._restartable.keys()
 
-    def let_go(self, node: str, end: Callable[[Collection[str]], str]) -> str:
+    def let_go(self, node: str, end: Callable[[Collection[str]], KeptNode | None]) -> KeptNode | None:
         """Let ``end`` end a node's executors if no instance runs, or is ordered to run, on them. It gets their ids, and
-        returns "" or why not; so does this. No plan can change anything meanwhile."""
+        returns None or why not; so does this. No plan can change anything meanwhile."""
         with self._lock:
             self.refresh()
             # A supervised query that is being restarted has no seats now, and gets some in a moment.
             down = sorted(self._restartable.keys() - self._telemetry.topologies.keys())
             if down:
-                return f"{down[0]} is being started again"
+                return KeptNode(RefusalCode.RESTARTING, f"{down[0]} is being started again")
             ordered = [self._orders.placement(name) for name in self._telemetry.topologies]
             for placement in (self._world.placement, *ordered):
                 sitting = next((str(i) for i, s in placement.slots.items() if s.node == node), "")
                 if sitting:
-                    return f"{sitting} has its seat there"
+                    return KeptNode(RefusalCode.NODE_IN_USE, f"{sitting} has its seat there")
             return end([executor for executor, slot in self._slots.items() if slot.node == node])

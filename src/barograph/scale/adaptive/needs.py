@@ -162,7 +162,7 @@ class Needs:
         if backlog * self.spans.part(1.0) <= max(arriving, NOTHING):
             return part
         pace = float(self.frame.column("executed")[-1, i])
-        return max(part, min(1.0, (pace - arriving) / backlog))
+        return max(part, min(self.spans.part(1.0), (pace - arriving) / backlog))
 
     def passes_on(self, topology: Topology, operator: Operator, need: Need, degree: int) -> None:
         """Record how many instances the operator was given: this limits what it sends to its children."""

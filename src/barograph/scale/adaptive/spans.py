@@ -26,8 +26,9 @@ class Spans:
         return Spans(max(SHORT_S, float(np.median(frame.cycle_s))), float(frame.cycle_s[-1]))
 
     def part(self, cycles: float) -> float:
-        """Which part of such a span the newest cycle is; all of it, if the cycle is longer."""
-        return min(1.0, self.now_s / (cycles * self.unit_s))
+        """The newest cycle as a multiple of such a span; above 1 if it is longer. What is to be done in the span, times
+        this, is as many rows a second whatever the length of the cycle."""
+        return self.now_s / (cycles * self.unit_s)
 
     def back(self, frame: Frame, cycles: int) -> int:
         """How many of the last cycles make up such a span."""

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import pytest
 from tests.engines.spark.bridge.messages import Columns, layouts, message
 
 from barograph.engines.latency import bucket_of
+from barograph.engines.spark.bridge.layout import read_layouts
 from barograph.engines.spark.bridge.running_totals import METERS, CycleMetrics, RunningTotals, cycle_metrics
 from barograph.engines.spark.bridge.telemetry import Telemetry
 from barograph.model import Instance, LatencyKind
@@ -136,6 +139,26 @@ def test_nodes_have_the_cpu_the_memory_and_the_age_of_their_executors() -> None:
 def test_every_instance_has_the_age_of_its_figures() -> None:
     found = cycle(PlugIn().tell([0, 0], age_ms=[4000, 150, 0]), RunningTotals(0.0))
     assert found.metrics.age_s.tolist() == [4.0, 0.15, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("ages_ms", "edge_s", "topology_s"), [([200, 4000, 0], 0.2, 4.0), ([4000, 150, 0], 4.0, 4.0), ([0, 0, 0], 0, 0)]
+)
+def test_a_sum_is_as_old_as_the_oldest_report_in_it(ages_ms: list[int], edge_s: float, topology_s: float) -> None:
+    found = cycle(PlugIn().tell([0, 0], age_ms=ages_ms), RunningTotals(0.0))
+    assert [t.age_s for t in found.traffic] == [edge_s], "what the senders' executors said"
+    assert [t.age_s for t in found.topologies] == [topology_s]
+
+
+def test_each_topology_has_an_age_of_its_own() -> None:
+    laid_out = layouts(
+        (5, "t", {"a": 1, "b": 1}, [("a", "b")], [1, 2]), (6, "u", {"c": 1, "d": 1}, [("c", "d")], [3, 4])
+    )
+    columns = {name: np.zeros(4, dtype=np.int64) for name in METERS} | {"age_ms": np.array([1, 2, 3000, 4000])}
+    now = RunningTotals(0.0, tuple(read_layouts(message(laid_out))), columns, np.zeros(2, dtype=np.int64))
+    found = cycle(now, RunningTotals(0.0), {"t": 1, "u": 1})
+    assert [t.age_s for t in found.topologies] == [0.002, 4.0]
+    assert [t.age_s for t in found.traffic] == [0.001, 3.0]
 
 
 def test_a_topology_that_does_not_run_has_no_metrics() -> None:

@@ -1,4 +1,4 @@
-"""What the supervisor of a driver logs, without Spark."""
+"""What the supervisor of a driver logs and refuses, without Spark."""
 
 import logging
 from types import SimpleNamespace
@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.model import Outcome, RefusalCode
 
 
 def test_a_freeze_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -17,3 +18,21 @@ def test_a_freeze_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture) 
             Supervisor.freeze(driver, on)
     assert caplog.messages == ["the driver is frozen: no plan is applied until it is thawed", "the driver is thawed"]
     assert held == [True, True, False] and driver.frozen is False
+
+
+def test_nodes_stay_while_the_driver_is_frozen_or_a_query_is_started_again() -> None:
+    query = SimpleNamespace(topology="counting", isActive=True, await_up=lambda _seconds: False)
+    asked: list[object] = []
+
+    def change(release: object, fetch: object) -> Outcome:
+        asked.append((release, fetch))
+        return Outcome(("fetched n2",))
+
+    driver = cast(Any, SimpleNamespace(frozen=True, queries=[query], node_release=SimpleNamespace(change=change)))
+    frozen = Supervisor.keep_nodes(driver, ["n1"], ["n2"])
+    assert [(r.node, r.code) for r in frozen.left_out] == [("n1", RefusalCode.FROZEN), ("n2", RefusalCode.FROZEN)]
+    assert (frozen.done, asked) == ((), [])
+    driver.frozen = False
+    down = Supervisor.keep_nodes(driver, ["n1"], ["n2"])
+    assert [(r.what, r.code) for r in down.left_out] == [("release of n1", RefusalCode.RESTARTING)]
+    assert (down.done, asked) == (("fetched n2",), [((), ["n2"])])

@@ -17,7 +17,7 @@ from barograph.engines.spark.driver.client import RemoteEngine
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.history import entries, gaps
 from barograph.history.files import parts
-from barograph.model import Instance, MigrationMode, Placement, Plan, Slot, Snapshot
+from barograph.model import Instance, MigrationMode, Outcome, Placement, Plan, RefusalCode, Slot, Snapshot
 from barograph.policy.registry import named
 from barograph.testing.local_cluster import LocalCluster, RunningQuery
 
@@ -67,11 +67,13 @@ def test_exactly_the_named_nodes_are_released_and_fetched(stage: LocalCluster, d
     with stage.query(supervised=True, epoch_s=LONG_S) as counting:
         gathered(counting, "node-1")
         epoch, lives = counting.epoch(), counting.executors()
-        (said,) = driver.ask("nodes", {"release": ["node-1"]})
-        assert said.startswith("node-1 is not released: wordcount/") and said.endswith(" has its seat there")
-        assert driver.ask("nodes", {"fetch": ["node-1"]}) == ["node-1 is not fetched: it was not released"]
+        (kept,) = driver.keep_nodes(release=["node-1"]).left_out
+        assert (kept.node, kept.code, kept.what) == ("node-1", RefusalCode.NODE_IN_USE, "release of node-1")
+        assert kept.reason.startswith("wordcount/") and kept.reason.endswith(" has its seat there")
+        (kept,) = driver.keep_nodes(fetch=["node-1"]).left_out
+        assert (kept.code, kept.reason) == (RefusalCode.NOT_RELEASED, "it was not released")
 
-        assert driver.ask("nodes", {"release": ["node-2", "node-3"]}) == ["released node-2", "released node-3"]
+        assert driver.keep_nodes(release=["node-2", "node-3"]) == Outcome(("released node-2", "released node-3"))
         counting.settle(lambda: there(stage) == {"node-1"})
         now = driver.observe()
         assert ([n.name for n in now.nodes], [n.name for n in now.asleep]) == (["node-1"], ["node-2", "node-3"])
@@ -84,12 +86,12 @@ def test_exactly_the_named_nodes_are_released_and_fetched(stage: LocalCluster, d
         one = Instance(counting.name, "count", 1)
         (refused,) = driver.apply(Plan(Placement({one: Slot("node-3")}))).refused
         assert refused.reason == "node-3 is released; there are node-1"
-        assert driver.ask("nodes", {"fetch": ["node-3"]}) == ["fetched node-3"]
+        assert driver.keep_nodes(fetch=["node-3"]) == Outcome(("fetched node-3",))
         counting.settle(lambda: there(stage) == {"node-1", "node-3"}, 120.0)
         assert [n.name for n in driver.observe().asleep] == ["node-2"]
         outcome = driver.apply(Plan(Placement({one: Slot("node-3")})))
         assert outcome.ok, outcome.refused
-        assert driver.ask("nodes", {"fetch": ["node-2"]}) == ["fetched node-2"]
+        assert driver.keep_nodes(fetch=["node-2"]) == Outcome(("fetched node-2",))
         assert restarts(counting) == 0
         verdict = counting.verdict()
         assert verdict.exact, verdict
@@ -166,7 +168,8 @@ def test_a_node_that_dies_is_left_out_and_one_that_joins_is_used(stage: LocalClu
         assert {s.node for s in plan.placement.slots.values()} == {"node-3"}, "half of them move, none to the dead node"
         driver.freeze()
         assert "frozen" in driver.apply(plan).refused[0].reason
-        assert driver.ask("nodes", {"release": ["node-3"]}) == ["node-3 stays as it is: the driver is frozen"]
+        (kept,) = driver.keep_nodes(release=["node-3"]).left_out
+        assert (kept.node, kept.code) == ("node-3", RefusalCode.FROZEN)
         driver.freeze(False)
         outcome = driver.apply(plan)
         assert outcome.ok, outcome.refused

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from barograph.engines.spark.executors.chosen import executors_of
-from barograph.engines.spark.executors.port import ExecutorBounds
+from barograph.engines.spark.executors.port import ExecutorBounds, KeptNode
 from barograph.engines.spark.executors.requested import RequestedExecutors
-from barograph.model import BadInput
+from barograph.model import BadInput, RefusalCode
 
 
 @dataclass
@@ -39,8 +39,8 @@ def test_on_a_standalone_cluster_room_is_used_again_once_nothing_is_released() -
     manager = Manager()
     executors = requested(manager)
     assert (executors.target, executors.more(()), manager.wanted) == (None, 0, [])
-    assert executors.release("host-2", ["2"]) == ""
-    assert executors.release("host-1", ["1"]) == ""
+    assert executors.release("host-2", ["2"]) is None
+    assert executors.release("host-1", ["1"]) is None
     assert (manager.wanted, executors.target) == ([2, 1], 1), "else others would be started in their place"
     assert executors.released() == ("host-2", "host-1")
     assert executors.more({"host-0"}) == 0
@@ -62,7 +62,7 @@ def test_an_executor_that_waits_for_its_place_stays_wanted() -> None:
     """Four are wanted and three live: the cluster manager has yet to replace one."""
     manager = Manager()
     executors = requested(manager, begun_with=4)
-    assert executors.release("host-2", ["2"]) == ""
+    assert executors.release("host-2", ["2"]) is None
     assert (manager.wanted, executors.target) == ([3], 3)
 
 
@@ -87,9 +87,9 @@ def test_a_standalone_cluster_gives_no_more_than_the_most_from_the_start() -> No
 def test_what_runs_a_task_stays(begun_with: int | None, before: int | None) -> None:
     manager = Manager(busy=True)
     executors = requested(manager, begun_with)
-    assert executors.release("host-2", ["2"]) == "a task runs there"
+    assert executors.release("host-2", ["2"]) == KeptNode(RefusalCode.NODE_IN_USE, "a task runs there")
     assert (manager.wanted, executors.target, executors.released()) == ([2, before], before, ())
-    assert executors.release("host-9", []) == "it has no executor"
+    assert executors.release("host-9", []) == KeptNode(RefusalCode.NO_WORKER, "it has no executor")
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,17 @@ def _traffic(layout: TopologyLayout, now: RunningTotals, before: RunningTotals) 
             kept_senders, kept_receivers = _kept(senders, had[0]), _kept(receivers, had[1])
             rows = rows.copy()
             rows[:kept_senders, :kept_receivers] -= had[2][:kept_senders, :kept_receivers]
-        yield EdgeTraffic(layout.name, block.source, block.target, rows.astype(np.float64))
+        age_s = _oldest_s(_ages_ms(layout, now)[block.senders])
+        yield EdgeTraffic(layout.name, block.source, block.target, rows.astype(np.float64), age_s)
+
+
+def _ages_ms(layout: TopologyLayout, now: RunningTotals) -> Whole:
+    start = now.starts[layout.id][0]
+    return now.columns["age_ms"][start : start + len(layout.ids)]
+
+
+def _oldest_s(ages_ms: Whole) -> float:
+    return int(ages_ms.max(initial=0)) / 1000
 
 
 def _kept(ids: Whole, before: Whole) -> int:
@@ -229,4 +239,5 @@ def _topology(
         latency_due=due.latency(),
         latency_read=read.latency(),
         latency_record=record.latency(),
+        age_s=_oldest_s(_ages_ms(layout, now)),
     )

@@ -26,6 +26,7 @@ _warnings = OnceOnly(log)
 SOCKETS = "driver-*.sock"
 ANSWER_S = 30.0
 APPLY_S = 300.0  # a cut under heavy overload takes a while, and so does the restart of a query
+NODES_S = 60.0  # releasing a node ends its processes in order, which takes a while
 
 
 class DriverFailed(RuntimeError):  # noqa: N818  # named like what happened
@@ -51,6 +52,10 @@ class RemoteEngine:
 
     def apply(self, plan: Plan) -> Outcome:
         return from_json(Outcome, self.ask("apply", to_json(plan), APPLY_S))
+
+    def keep_nodes(self, release: Iterable[str] = (), fetch: Iterable[str] = ()) -> Outcome:
+        """Release idle nodes and fetch others. The outcome leaves out those that stay as they are."""
+        return from_json(Outcome, self.ask("nodes", {"release": list(release), "fetch": list(fetch)}, NODES_S))
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = self.ask("status")

@@ -87,9 +87,7 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: fl
     metrics = next((m for m in now.topology_metrics if m.topology == name), TopologyMetrics(name))
     operators = () if topology is None else topology.operators
     in_rows_s = sum(now.metrics.of_operator(name, o.name).executed for o in operators if o.source) / now.cycle_s
-    rows = [at for (t, _), at in now.metrics.rows_of_operator.items() if t == name]
-    age_s = max((float(now.metrics.age_s[at].max()) for at in rows if len(at)), default=None)
-    known = age_s is not None
+    known = any(t == name for t, _ in now.metrics.rows_of_operator)
     by_node: dict[str, list[str]] = {n.name: [] for n in (*now.nodes, *now.asleep)}
     for instance, slot in sorted(now.placement.of_topology(name).slots.items()):
         by_node[slot.node].append(f"{instance.operator}/{instance.index}")
@@ -102,7 +100,7 @@ def _topology(now: Snapshot, name: str, query: Supervised | None, out_rows_s: fl
         "by_node": by_node,
         "in_rows_s": round(in_rows_s, 1) if known else None,
         "out_rows_s": round(out_rows_s, 1),
-        "age_s": None if age_s is None else round(age_s, 1),
+        "age_s": round(metrics.age_s, 1) if known else None,
         "latency_ms": None if metrics.latency_due is None else asdict(metrics.latency_due),
         "latency_record_ms": None if metrics.latency_record is None else asdict(metrics.latency_record),
         "backlog_rows": metrics.backlog_rows if known and metrics.backlog_known else None,

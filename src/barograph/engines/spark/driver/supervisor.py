@@ -42,7 +42,7 @@ from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.engines.spark.security.driver_uses import USES
 from barograph.engines.spark.security.uses import uses
-from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot
+from barograph.model import BadInput, Node, Outcome, Plan, Refusal, RefusalCode, Snapshot, nodes_kept
 from barograph.model.codec import from_json, to_json
 
 log = logging.getLogger(__name__)
@@ -143,14 +143,15 @@ class Supervisor:
             return Outcome(refused=(Refusal("the plan", RefusalCode.FROZEN, why),))
         return self._one_plan(plan)
 
-    def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> list[str]:
-        """Release idle nodes and fetch others. Returns what became of each, one sentence each."""
+    def keep_nodes(self, release: Sequence[str] = (), fetch: Sequence[str] = ()) -> Outcome:
+        """Release idle nodes and fetch others. The outcome leaves out those that stay as they are."""
         if self.frozen:
-            return [f"{node} stays as it is: the driver is frozen" for node in (*release, *fetch)]
+            return Outcome(left_out=nodes_kept(release, fetch, RefusalCode.FROZEN, "the driver is frozen"))
         down = [q.topology for q in self.queries if q.isActive and not q.await_up(0.0)]
         if down:  # it is not known yet which nodes it will use
-            kept = [f"{node} is not released: {down[0]} is being started again" for node in release]
-            return [*kept, *self.node_release.change((), fetch)]
+            kept = nodes_kept(release, (), RefusalCode.RESTARTING, f"{down[0]} is being started again")
+            fetched = self.node_release.change((), fetch)
+            return replace(fetched, left_out=(*kept, *fetched.left_out))
         return self.node_release.change(release, fetch)
 
     def status(self) -> dict[str, Any]:
@@ -196,11 +197,11 @@ class Supervisor:
     def _freeze(self, body: Any) -> None:
         self.freeze(bool(body.get("on", True)) if isinstance(body, dict) else True)
 
-    def _nodes(self, body: Any) -> list[str]:
+    def _nodes(self, body: Any) -> Any:
         lists = {name: body.get(name, []) for name in ("release", "fetch")} if isinstance(body, dict) else {}
         if not lists or not all(isinstance(v, list) and all(isinstance(n, str) for n in v) for v in lists.values()):
             raise BadInput('nodes takes {"release": [NODE, ...], "fetch": [NODE, ...]}')
-        return self.keep_nodes(**lists)
+        return to_json(self.keep_nodes(**lists))
 
     def on_close(self, call: Callable[[], object]) -> None:
         """Register a call for ``close``, after serving ends and before queries are stopped."""

@@ -14,7 +14,8 @@ from barograph.engines.spark.cluster.node_keeper import order_down, order_up, or
 from barograph.engines.spark.cluster.node_status import option_of
 from barograph.engines.spark.cluster.processes import kill_marked, marked, send, wait_gone
 from barograph.engines.spark.cluster.runs import Run
-from barograph.engines.spark.executors.port import ExecutorBounds, ExecutorRequests
+from barograph.engines.spark.executors.port import ExecutorBounds, ExecutorRequests, KeptNode
+from barograph.model import RefusalCode
 
 RELEASED = "released"
 _END_S = 10.0
@@ -45,9 +46,9 @@ class EmbeddedExecutors:
         for name in (node,) if node else self.released():
             order_up(self._run, name)
 
-    def release(self, node: str, ids: Collection[str]) -> str:
+    def release(self, node: str, ids: Collection[str]) -> KeptNode | None:
         if others := self._others(node):
-            return f"application {others[0]} has an executor there"
+            return KeptNode(RefusalCode.NODE_IN_USE, f"application {others[0]} has an executor there")
         order_down(self._run, node, RELEASED)  # before anything ends, so that the node keeper does not start it again
         idle = False
         try:
@@ -57,7 +58,7 @@ class EmbeddedExecutors:
                 self._leaving = node
             else:
                 order_up(self._run, node)
-        return "" if idle else "a task runs there"
+        return None if idle else KeptNode(RefusalCode.NODE_IN_USE, "a task runs there")
 
     def settle(self) -> None:
         node, self._leaving = self._leaving, ""

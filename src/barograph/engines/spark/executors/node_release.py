@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
-from barograph.engines.spark.executors.port import Executors
-from barograph.model import Node, Worker
+from barograph.engines.spark.executors.port import Executors, KeptNode
+from barograph.model import Node, Outcome, Refusal, RefusalCode, Worker, nodes_kept
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class ReleasableNodes(Protocol):
     @property
     def nodes(self) -> tuple[Node, ...]: ...
 
-    def let_go(self, node: str, end: Callable[[Collection[str]], str]) -> str: ...
+    def let_go(self, node: str, end: Callable[[Collection[str]], KeptNode | None]) -> KeptNode | None: ...
 
 
 class NodeRelease:
@@ -37,48 +37,53 @@ class NodeRelease:
     def released(self) -> tuple[str, ...]:
         return () if self._executors is None else self._executors.released()
 
-    def change(self, release: Iterable[str], fetch: Iterable[str]) -> list[str]:
-        """Release and fetch nodes. Returns what was done, or why it was not, one sentence each."""
+    def change(self, release: Iterable[str], fetch: Iterable[str]) -> Outcome:
+        """Release and fetch nodes. The outcome has a sentence for each that was, and leaves out the others."""
         if self._executors is None:
-            return ["nodes are kept: Spark runs in one process"]
-        said = []
+            return Outcome(left_out=nodes_kept(release, fetch, RefusalCode.NODES_KEPT, "Spark runs in one process"))
+        done: list[str] = []
+        left_out: list[Refusal] = []
         with self._lock:
             for node in fetch:
-                why = self._fetch(self._executors, node)
-                said.append(f"{node} is not fetched: {why}" if why else f"fetched {node}")
+                if (kept := self._fetch(self._executors, node)) is None:
+                    done.append(f"fetched {node}")
+                else:
+                    left_out += nodes_kept((), (node,), kept.code, kept.why)
             for node in release:
-                why = self._release(self._executors, node)
-                said.append(f"{node} is not released: {why}" if why else f"released {node}")
-        for sentence in said:
+                if (kept := self._release(self._executors, node)) is None:
+                    done.append(f"released {node}")
+                else:
+                    left_out += nodes_kept((node,), (), kept.code, kept.why)
+        for sentence in (*done, *(f"no {r.what}: {r.reason}" for r in left_out)):
             log.info("%s", sentence)
-        return said
+        return Outcome(tuple(done), left_out=tuple(left_out))
 
     def close(self) -> None:
         if self._executors is not None:
             self._executors.close()
 
-    def _fetch(self, executors: Executors, node: str) -> str:
-        """Returns "" when it is done, else why not."""
+    def _fetch(self, executors: Executors, node: str) -> KeptNode | None:
+        """Returns None when it is done, else why not."""
         asleep = self._engine.asleep()
         if node not in {*executors.released(), *(n.name for n in asleep)}:
-            return "it was not released"
+            return KeptNode(RefusalCode.NOT_RELEASED, "it was not released")
         slots = next((n.slots for n in (*asleep, *self._engine.nodes) if n.name == node), 1)
         live, most = len(self._engine.workers()), executors.bounds.most
         if most is not None and live + slots > most:
-            return f"executors.most is {most}, and there are {live}"
+            return KeptNode(RefusalCode.MOST_EXECUTORS, f"executors.most is {most}, and there are {live}")
         executors.want((live if executors.target is None else executors.target) + slots, node)
-        return ""
+        return None
 
-    def _release(self, executors: Executors, node: str) -> str:
-        """Returns "" when it is done, else why not."""
+    def _release(self, executors: Executors, node: str) -> KeptNode | None:
+        """Returns None when it is done, else why not."""
         if node not in {n.name for n in self._engine.nodes}:
-            return "there is no such node"
+            return KeptNode(RefusalCode.NO_SUCH_NODE, "there is no such node")
         if node in executors.released():
-            return "it is released already"
+            return KeptNode(RefusalCode.NODE_RELEASED, "it is released already")
         workers = self._engine.workers()
         left, least = sum(w.slot.node != node for w in workers), executors.bounds.least
         if left < min(least, len(workers)):
-            return f"executors.least is {least}, and {left} would be left"
+            return KeptNode(RefusalCode.LEAST_EXECUTORS, f"executors.least is {least}, and {left} would be left")
         try:
             return self._engine.let_go(node, lambda ids: executors.release(node, ids))
         finally:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from barograph.config import default
+from barograph.model import RefusalCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,14 @@ class ExecutorBounds:
 
     least: int = default("executors.least")
     most: int | None = default("executors.most")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNode:
+    """Why a node is not released or fetched. Programs read the code, people the sentence."""
+
+    code: RefusalCode
+    why: str
 
 
 class Executors(Protocol):
@@ -35,9 +44,9 @@ class Executors(Protocol):
         the cluster manager; only of an embedded cluster it is that node."""
         ...
 
-    def release(self, node: str, ids: Collection[str]) -> str:
+    def release(self, node: str, ids: Collection[str]) -> KeptNode | None:
         """End the executors of a node, and want no others in their place; none ends if one of them runs a task. Call
-        ``settle`` afterwards, whatever came of it. Returns "" when done, else why not."""
+        ``settle`` afterwards, whatever came of it. Returns None when done, else why not."""
         ...
 
     def settle(self) -> None:

@@ -7,7 +7,8 @@ mostly the released one.
 
 from collections.abc import Callable, Collection
 
-from barograph.engines.spark.executors.port import ExecutorBounds, ExecutorRequests
+from barograph.engines.spark.executors.port import ExecutorBounds, ExecutorRequests, KeptNode
+from barograph.model import RefusalCode
 
 
 class RequestedExecutors:
@@ -37,16 +38,16 @@ class RequestedExecutors:
         self._released.pop(node, None)
         self._order(None if self._unbounded and not self._released else count)
 
-    def release(self, node: str, ids: Collection[str]) -> str:
+    def release(self, node: str, ids: Collection[str]) -> KeptNode | None:
         if not ids:
-            return "it has no executor"
+            return KeptNode(RefusalCode.NO_WORKER, "it has no executor")
         now = self._live() if self.target is None else self.target
         if not self._requests.end_idle(ids, now - len(ids)):
             self._requests.want_executors(self.target)
-            return "a task runs there"
+            return KeptNode(RefusalCode.NODE_IN_USE, "a task runs there")
         self.target, self._ceiling = now - len(ids), max(self._ceiling, now)
         self._released[node] = len(ids)
-        return ""
+        return None
 
     def settle(self) -> None:
         """The cluster manager ends them by itself."""
