@@ -330,6 +330,17 @@ def test_a_stopped_query_ends_in_order() -> None:
     assert (query.awaitTermination(1.0), query.exception(), query.isActive) == (True, None, False)
 
 
+@pytest.mark.parametrize("by_its_handle", [True, False])
+def test_an_end_that_its_handle_did_not_ask_for_is_said(by_its_handle: bool, caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    query.stop() if by_its_handle else engine.runs[0].end_with(STOPPED)
+    assert query.awaitTermination(10.0) is True
+    said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert [s.startswith("counting was stopped past its handle") for s in said] == ([] if by_its_handle else [True])
+
+
 def test_a_lease_that_cannot_be_given_back_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine()
     query = supervised(engine)
