@@ -196,9 +196,16 @@ PLAN: Mapping[str, Any] = {
 
 REQUESTS: tuple[Mapping[str, Any], ...] = (
     {"verb": "apply", "body": dict(PLAN)},
-    {"verb": "observe", "body": None},
+    {"verb": "observe", "body": {"observer": "7-1a2b3c4d"}},
     {"verb": "nodes", "body": {"release": ["n-1"], "fetch": []}},
     {"verb": "pace", "body": {"t": 20.0}},
+    {"verb": "news", "body": {"seen": 0, "seconds": 2.0}},
+    {"verb": "controllers", "body": None},
+    {
+        "verb": "controllers",
+        "body": {"do": "attach", "policy": "adaptive", "mode": "advise", "history": "/h", "log": "", "pid": 1},
+    },
+    {"verb": "controllers", "body": {"do": "detach", "number": 1}},
     {"verb": "priority", "body": {"do": "set", "topology": "t", "level": 2}},
     {"verb": "priority", "body": {"do": "trigger", "topology": "t", "on": True, "level": 1}},
 )

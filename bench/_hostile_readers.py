@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +20,12 @@ from barograph.control.decide import decide
 from barograph.engines.check import refusals
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.sim.scenario.bounds import require_rows
+from barograph.engines.spark.attached_controllers import AttachedControllers
+from barograph.engines.spark.bridge.baselines import observer_in
+from barograph.engines.spark.driver import change_signal
 from barograph.engines.spark.driver.endpoint import Endpoint
 from barograph.engines.spark.driver.framing import Closed, address_of, receive
+from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.orders.epoch_pace import EpochPace
 from barograph.history import Recorder, entries
 from barograph.model import BadInput, Load, Plan, Snapshot
@@ -111,11 +116,16 @@ class _Messages:
         )  # fmt: skip
         priorities = PriorityManager(folder / "priorities.json", hooks)
         priorities.know({"t": 2})
+        nodes = SimpleNamespace(keep_nodes=lambda release=(), fetch=(): [*release, *fetch])
+        stack.enter_context(patch.object(change_signal, "LONGEST_S", 0.0))  # a wait that was asked for is no hang
         verbs: dict[str, Callable[[Any], Any]] = {
             "apply": lambda body: [r.reason for r in refusals(from_json(Plan, body), now)],
-            "observe": lambda _: to_json(now),
+            "observe": lambda body: (observer_in(body), to_json(now)),
             "pace": EpochPace(lambda _: None).want,
             "priority": priorities.verb,
+            "controllers": AttachedControllers().verb,
+            "news": change_signal.ChangeSignal().verb,
+            "nodes": partial(Supervisor._nodes, cast(Supervisor, nodes)),
         }
         self._endpoint = Endpoint(folder / "driver-1.sock", verbs)
         stack.callback(self._endpoint.close)

@@ -8,17 +8,19 @@ from bench._processes import parent_of, resident_mb
 from bench._soak.flow import Flow
 
 Samples = Sequence[tuple[float, Mapping[str, float]]]
+MEASURED = ("driver_python", "driver_java", "driver_heap")
 FROM, SPAN = 0.3, 0.06  # of the whole: minutes 15 to 18 of 50, against the last three
 
 
 def sample(flow: Flow) -> dict[str, float]:
     """MB of the driver's Python, its JVM, and the JVM's heap after its last collection; 0: unknown."""
-    java = children(flow.pid, b"SparkSubmit") if flow.pid else []
-    return {
-        "driver_python": rss_mb(flow.pid),
-        "driver_java": sum(map(rss_mb, java)),
-        "driver_heap": flow.heap_mb,
-    }
+    java = java_of(flow)
+    return dict(zip(MEASURED, (rss_mb(flow.pid), sum(map(rss_mb, java)), flow.heap_mb), strict=True))
+
+
+def java_of(flow: Flow) -> list[int]:
+    """Processes with the driver's JVM."""
+    return children(flow.pid, b"SparkSubmit") if flow.pid else []
 
 
 def growth(samples: Samples, seconds: float) -> dict[str, dict[str, float]]:

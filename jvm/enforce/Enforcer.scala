@@ -3,8 +3,6 @@ package org.apache.spark.barograph.enforce
 import java.io.IOException
 import java.util.concurrent.{Executors, TimeUnit}
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.barograph.orders.{InstanceKey, Share, Shares}
 import org.apache.spark.barograph.telemetry.{Life, Lives}
 import org.apache.spark.internal.Logging
@@ -131,7 +129,12 @@ final class Enforcer(
 
   private def safely(): Unit =
     try look()
-    catch { case NonFatal(e) => logWarning("limits could not be looked after; the next look tries again", e) }
+    catch {
+      // A task that throws is not called again. Logging may fail for the same reason as the look.
+      case e: Throwable =>
+        try logWarning("limits could not be looked after; the next look tries again", e)
+        catch { case _: Throwable => () }
+    }
 }
 
 object Enforcer {

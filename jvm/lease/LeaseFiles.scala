@@ -3,7 +3,7 @@ package org.apache.spark.barograph.lease
 import java.io.OutputStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, NoSuchFileException, Paths, StandardCopyOption, StandardOpenOption}
-import java.nio.file.attribute.FileTime
+import java.nio.file.attribute.{BasicFileAttributes, FileTime}
 import java.util.{Comparator, EnumSet}
 
 import scala.jdk.CollectionConverters._
@@ -56,7 +56,10 @@ object LocalLeaseFiles extends LeaseFiles {
     try Using.resource(Files.list(at(folder)))(_.iterator.asScala.map(_.getFileName.toString).toList)
     catch { case _: NoSuchFileException => Nil }
 
-  override def exists(path: Path): Boolean = Files.exists(at(path))
+  /** What cannot be seen is not taken for missing: a fence that stands must be moved away, or the error be raised. */
+  override def exists(path: Path): Boolean =
+    try { Files.readAttributes(at(path), classOf[BasicFileAttributes]); true }
+    catch { case _: NoSuchFileException => false }
 
   override def makeFolder(path: Path): Unit = Files.createDirectories(at(path))
 

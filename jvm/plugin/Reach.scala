@@ -4,8 +4,6 @@ import java.io.IOException
 import java.net.{ConnectException, InetSocketAddress, Socket, SocketTimeoutException}
 import java.util.concurrent.{Executors, TimeUnit}
 
-import scala.util.control.NonFatal
-
 import org.apache.spark.internal.Logging
 
 /** Another executor, and where it takes connections. */
@@ -52,7 +50,11 @@ final class Reach(peers: () => Seq[Peer], reaches: Peer => Boolean = Reach.conne
 
   private def safely(): Unit =
     try look()
-    catch { case NonFatal(e) => logWarning("the other executors could not be looked for", e) }
+    catch {
+      // A task that throws is not called again. Logging may fail for the same reason as the look.
+      case e: Throwable =>
+        try logWarning("the other executors could not be looked for", e) catch { case _: Throwable => () }
+    }
 }
 
 object Reach {

@@ -48,6 +48,14 @@ def test_bars(found: Found, memory: dict[str, dict[str, float]], missed: list[st
     assert [b.name for b in soak.bars_of("A", found, memory) if not b.met] == missed
 
 
+def test_what_was_not_measured_meets_no_bar() -> None:
+    found, unheaped = Found({**WELL_S, "disk": []}, verdict=EXACT), {"driver_python": {"growth": 1.0}}
+    assert [b.name for b in soak.bars_of("B", found, unheaped, is_whole=True) if not b.met] == [
+        "B: faults disk", "B: kinds of memory measured",
+    ]  # fmt: skip
+    assert all(b.met for b in soak.bars_of("B", found, None)), "a short part may have no time for all"
+
+
 class StuckWorld:
     """Its rows do not flow again after the second fault, and its driver does not end in order."""
 

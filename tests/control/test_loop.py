@@ -13,6 +13,7 @@ from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
 from barograph.engines.port import CONTROLLER
 from barograph.engines.sim import Simulator, parse_scenario
+from barograph.engines.spark.driver.client import DriverFailed
 from barograph.history import Recorder, cycles, entries, gaps
 from barograph.model import BadInput, Outcome, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
 from barograph.policy.definition import with_options
@@ -271,6 +272,19 @@ def test_a_cycle_with_bad_input_is_left_out(caplog: pytest.LogCaptureFixture) ->
     assert time.waits == [5.0, 5.0] and loop.history == []
     engine.broken = None
     time = Time(1)
+    loop.run(time.clock, time.wait)
+    assert len(loop.history) == 1
+
+
+def test_a_cycle_in_which_the_engine_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """As a driver answers that cannot look for a moment: a controller that ended by it would forget what it holds."""
+    engine, time = Timed(), Time(2)
+    loop = Loop(engine, settings())
+    engine.broken = DriverFailed("OSError: No space left on device")
+    loop.run(time.clock, time.wait, gone_s=0.0)
+    said = "a cycle was left out: OSError: No space left on device; the next cycle decides anew"
+    assert warnings_of(caplog) == [said]
+    engine.broken, time = None, Time(1)
     loop.run(time.clock, time.wait)
     assert len(loop.history) == 1
 

@@ -37,7 +37,8 @@ def bucket(service: S3Service, monkeypatch: pytest.MonkeyPatch, request: pytest.
 
 
 def recorder(place: str, clock: Clock | None = None, **more: object) -> Recorder:
-    given = {"clock": clock or Clock(), **more}
+    clock = clock or Clock()
+    given = {"clock": clock, "passed": lambda: clock.now_s, **more}
     return Recorder(place_of(place), "adaptive", "act", **given)  # type: ignore[arg-type]  # by name
 
 
@@ -116,6 +117,24 @@ def test_a_service_that_is_down_for_a_while_costs_no_entry(
     clock.now_s += 60
     written.append(history.record(decided(1)[0]))
     assert list(entries(place_of(place))) == written
+
+
+def test_a_clock_that_is_set_back_delays_neither_writing_nor_the_claim(service: S3Service, bucket: str) -> None:
+    place, clock, passed = service.place(bucket), Clock(), Clock()
+    history = recorder(place, clock, passed=lambda: passed.now_s)
+    service.stop()
+    try:
+        history.record(decided(1)[0])
+    finally:
+        service.start()
+    clock.now_s -= 3600
+    passed.now_s += 60
+    history.record(decided(1)[0])
+    assert history.held() == ()
+    claim = place_of(place) / NAME
+    assert isinstance(claim, RemotePath)
+    until_s = json.loads(claim.read())["until_s"]
+    assert until_s == pytest.approx(clock.now_s + HOLDS_S, abs=60), "renewed, by the clock that others see"
 
 
 BAD = {

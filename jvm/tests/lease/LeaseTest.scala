@@ -1,6 +1,6 @@
 package org.apache.spark.barograph.lease
 
-import java.nio.file.{Files, NoSuchFileException, Path => JavaPath}
+import java.nio.file.{Files, FileSystemException, NoSuchFileException, Path => JavaPath}
 import java.util.concurrent.{CountDownLatch, TimeUnit}
 
 import scala.util.{Try, Using}
@@ -71,6 +71,13 @@ class LeaseTest {
     Lease.acquire(root, here, LocalLeaseFiles, 300)
     assertThrows(classOf[NoSuchFileException], () => LocalLeaseFiles.open(slow.temporary()))
     assertFalse(slow.stands)
+  }
+
+  @Test def whatCannotBeSeenIsNotTakenForMissing(): Unit = {
+    val root = newRoot()
+    assertFalse(LocalLeaseFiles.exists(new Path(root, "1")))
+    assertTrue(LocalLeaseFiles.exists(root))
+    assertThrows(classOf[FileSystemException], () => LocalLeaseFiles.exists(new Path(root, "1" * 1000)))
   }
 
   @Test def aReleasedLeaseAndThatOfADeadProcessAreFreeAtOnce(): Unit = eachKind { (files, root) =>

@@ -26,6 +26,11 @@ class TroublesTest {
       said.toSeq)
   }
 
+  @Test def anErrorOfTheJvmIsAFailureToo(): Unit = {
+    troubles.telling("renewing")(throw new NoClassDefFoundError("gone"))
+    assertEquals(Seq("renewing failed: gone"), said.toSeq)
+  }
+
   @Test def whatWorksIsNotTold(): Unit = {
     troubles.telling("renewing")(())
     assertEquals(Nil, said.toSeq)

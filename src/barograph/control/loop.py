@@ -180,7 +180,7 @@ class Loop:
                 self._warnings.warn("a cycle", f"the engine cannot be reached: {error}; the next cycle tries again")
                 if gone_s is not None and clock() - seen_s >= gone_s:
                     return
-            except BadInput as error:
+            except (BadInput, RuntimeError) as error:  # RuntimeError: the engine answers that it failed
                 self._warnings.warn("a cycle", f"a cycle was left out: {error}; the next cycle decides anew")
             # Cycles that were due during a slow change are left out, not made up for.
             cycle_s = self.settings.cycle_s

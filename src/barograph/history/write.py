@@ -46,17 +46,19 @@ class Recorder:
         clock: Callable[[], float] = time.time,
         together: int = TOGETHER,
         held_mb: float = HELD_MB,
+        passed: Callable[[], float] = time.monotonic,
     ) -> None:
+        """clock: of what is recorded. passed: never goes back, so that no wait is longer when the clock is set."""
         require_positive("the bound of a history, in MB", most_mb)
         self.folder, self.policy, self.mode = folder, policy, mode
-        self._most_bytes, self._clock, self._together = most_mb * 1e6, clock, together
+        self._most_bytes, self._clock, self._passed, self._together = most_mb * 1e6, clock, passed, together
         self._recorded = 0
         # The count of the cycle it is for, the number of the entry it was made in, and that entry's cycle.
         self._forecasts: list[tuple[int, int, Cycle]] = []
         self._held = HeldEntries(held_mb * 1e6)
         self._warnings = OnceOnly(log)
         self._claim: Claim | None = None
-        self._not_before_s = 0.0  # when writing is tried again
+        self._not_before_s = float("-inf")  # when writing is tried again
         self._sizes: dict[HistoryFile, int] = {}
         if isinstance(folder, RemotePath):
             folder.require_there()
@@ -102,7 +104,7 @@ class Recorder:
         """Become the folder's writer."""
         if isinstance(self.folder, Path):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._claim = claim(self.folder, self._clock)
+        self._claim = claim(self.folder, self._clock, self._passed)
         sweep(self.folder)
         self._sizes = {part: size_of(part) for part in parts(self.folder)}
         self._tidy()
@@ -115,17 +117,17 @@ class Recorder:
     def _append(self, entry: Entry) -> None:
         self._next = entry.number + 1
         self._held.add(entry, _table(entry))
-        if self._not_before_s and self._clock() < self._not_before_s:
+        if self._passed() < self._not_before_s:
             return
         try:
             self._write_held()
             self._merge()
             self._warnings.over("write")
-            self._not_before_s = 0.0
+            self._not_before_s = float("-inf")
         except OSError as error:  # nothing that happens to a history may stop a controller
             self._warn(error)
             if isinstance(self.folder, RemotePath):
-                self._not_before_s = self._clock() + _AGAIN_S
+                self._not_before_s = self._passed() + _AGAIN_S
                 return
         self._bound()
 

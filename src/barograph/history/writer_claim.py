@@ -35,9 +35,11 @@ class Claim(Protocol):
     def close(self) -> None: ...
 
 
-def claim(folder: HistoryPath, clock: Callable[[], float] = time.time) -> Claim:
-    """BadInput where another controller has it."""
-    return _LocalClaim(folder) if isinstance(folder, Path) else _RemoteClaim(folder, clock)
+def claim(
+    folder: HistoryPath, clock: Callable[[], float] = time.time, passed: Callable[[], float] = time.monotonic
+) -> Claim:
+    """BadInput where another controller has it. passed: says when to renew, also if the clock is set."""
+    return _LocalClaim(folder) if isinstance(folder, Path) else _RemoteClaim(folder, clock, passed)
 
 
 class _LocalClaim:
@@ -58,8 +60,8 @@ class _LocalClaim:
 
 
 class _RemoteClaim:
-    def __init__(self, folder: RemotePath, clock: Callable[[], float]) -> None:
-        self._file, self._clock = folder / NAME, clock
+    def __init__(self, folder: RemotePath, clock: Callable[[], float], passed: Callable[[], float]) -> None:
+        self._file, self._clock, self._passed = folder / NAME, clock, passed
         self._me = {"host": socket.gethostname(), "pid": os.getpid(), "began": _began(os.getpid()),
                     "id": uuid.uuid4().hex}  # fmt: skip
         other = self._other()
@@ -71,7 +73,7 @@ class _RemoteClaim:
         self._write()
 
     def renew(self) -> None:
-        if self._clock() < self._renewed_s + _RENEW_S:
+        if self._passed() < self._renewed_s + _RENEW_S:
             return
         other = self._other()
         if other is not None and not _over(other, self._clock()):
@@ -86,8 +88,8 @@ class _RemoteClaim:
             log.warning("the claim %s could not be removed: %s; it ends by its time", self._file, error)
 
     def _write(self) -> None:
-        self._renewed_s = self._clock()
-        self._file.write(json.dumps({**self._me, "until_s": self._renewed_s + HOLDS_S}).encode())
+        self._renewed_s = self._passed()
+        self._file.write(json.dumps({**self._me, "until_s": self._clock() + HOLDS_S}).encode())
 
     def _other(self) -> dict[str, Any] | None:
         """The other writer that has it; None where there is none."""

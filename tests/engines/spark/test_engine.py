@@ -1,6 +1,7 @@
 """The engine on a plug-in without Spark: nodes that are let go, and plans that are dropped in part or fail."""
 
 from collections.abc import Collection
+from typing import Any
 
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
@@ -135,6 +136,29 @@ def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_cha
     last = [o["topologies"]["counting"] for o in plugin.ordered if "counting" in o["topologies"]][-1]
     assert last == ({}, [("split", 0, "0"), ("split", 1, "0")]), "the planner has the earlier orders again"
     assert engine.orders("other")[0][Instance("other", "split", 1)] == Slot("host-1", 0)
+
+
+def test_orders_of_a_plan_that_could_not_be_sent_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan counts as failed: what would send its orders later, such as a restart, must not carry it out."""
+    plugin = FakePlugin({"counting": counting("0", "0")})
+    engine = engine_on(plugin, monkeypatch)
+    before = Placement(dict.fromkeys((SPLIT_0, SPLIT_1), Slot("host-0", 0)))
+    assert engine.apply(Plan(before)).ok
+    order, failed = plugin.order, list[object]()
+
+    def fails_once(*orders: Any) -> dict[str, int]:
+        if not failed:
+            failed.append(orders)
+            raise ConnectionResetError("no answer came")
+        return order(*orders)
+
+    monkeypatch.setattr(plugin, "order", fails_once)
+    moved = Plan(Placement({SPLIT_1: Slot("host-1", 0)}))
+    with pytest.raises(ConnectionResetError):
+        engine.apply(moved)
+    assert engine.orders("counting")[0] == before
+    assert plugin.ordered[-1]["topologies"]["counting"] == ({}, [("split", 0, "0"), ("split", 1, "0")])
+    assert engine.apply(moved).moves == 1
 
 
 class Clock:

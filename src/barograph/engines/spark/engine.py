@@ -4,6 +4,7 @@ It decides nothing. A plan is checked against the cluster as it is now and refus
 what it cannot do, such as limits where executors do not enforce them, is left out.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from barograph.engines.spark.orders.share_orders import ShareOrders, no_limits_b
 from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, unsupported
 from barograph.engines.spark.query_control import WARM_S, QueryControl
+from barograph.engines.spark.tolerated import tolerated
 from barograph.model import (
     MigrationMode,
     Node,
@@ -39,6 +41,8 @@ from barograph.model import (
     Snapshot,
     Topology,
 )
+
+log = logging.getLogger(__name__)
 
 # What was seen so recently is good enough for upkeep, and for a plan of mere limits: a look costs CPU of the driver.
 FRESH_S = 1.5
@@ -142,7 +146,13 @@ class SparkEngine(QueryControl):
             ordered_at = self._now()
             cut -= set(restarts)
             first = cut_first(self._orders, cut, self.gates.paused, now)
-            ending = self._orders.send(orders, first)
+            try:
+                ending = self._orders.send(orders, first)
+            except Exception:  # they would be sent some time later, long after the plan was refused
+                with tolerated(log, "orders of a plan that failed are not taken back in the plug-in", Exception):
+                    self.gates.rest(resting)
+                    changed.take_back(self._orders, orders)
+                raise
         # Without the lock: other threads may observe while this waits.
         if cut - first:
             ending |= self._cut_others(plan, ending, cut - first)

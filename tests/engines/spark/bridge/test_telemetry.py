@@ -69,6 +69,16 @@ def test_topologies_are_in_order_of_submission() -> None:
     assert list(telemetry.topologies) == ["early", "late", "a"], "a topology that is restarted keeps its place"
 
 
+def test_the_present_epoch_is_the_one_that_was_planned_last_also_if_the_clock_was_set_back() -> None:
+    """A restarted query would not be seen to be up until the clock has caught up."""
+    telemetry, _ = started(t=3_600_000)
+    now = {"topology": [0], "present": [1], "read": [0]}
+    for run, number, planned_ms in (("run", 2, 1000), ("next", 2, 900)):
+        telemetry.take(message({**epochs(("t", run, number, planned_ms, [("s", 0, "0")])), **now}))
+        present = telemetry.present("t")
+        assert present is not None and (present.run, present.epoch) == (run, number)
+
+
 def test_a_message_with_numbers_only_changes_no_version() -> None:
     telemetry, _ = started(t=1000)
     before = telemetry.version

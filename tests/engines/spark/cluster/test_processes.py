@@ -73,6 +73,28 @@ def test_zombie_is_not_alive(sleeper: subprocess.Popen[bytes]) -> None:
     assert identify(sleeper.pid) is None  # ended, although it was not waited for yet
 
 
+WITHOUT_DESCRIPTORS = """
+import errno, os, resource, signal, threading, time
+from barograph.engines.spark.cluster.processes import alive, identify, send, wait_gone
+me = identify(os.getpid())
+before = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+for look in (lambda: alive(me), lambda: send(me, signal.SIGKILL)):
+    try:
+        print(look())
+    except OSError as error:
+        assert error.errno == errno.EMFILE, error
+print(wait_gone(me, 0.3))
+threading.Timer(0.3, resource.setrlimit, (resource.RLIMIT_NOFILE, before)).start()
+print(wait_gone(me, 1.0), alive(me))
+"""
+
+
+def test_a_process_is_not_taken_for_dead_for_want_of_descriptors() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_DESCRIPTORS], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["False", "False", "True"], "")
+
+
 def test_an_end_ends_the_wait_at_once_and_so_does_a_call_to_wake() -> None:
     watch = EndWatch()
     with subprocess.Popen(["sleep", "60"]) as process:

@@ -25,7 +25,7 @@ class Driver:
     up: bool = True
     now_s: float = 1000.0
     cuts: list[float] = field(default_factory=list)
-    paced: tuple[str, ...] = ()
+    paced: dict[str, float] = field(default_factory=dict)
     frozen: bool = False
     observed: int = 0
 
@@ -78,7 +78,7 @@ def test_a_higher_load_shortens_the_open_epoch() -> None:
 
 @pytest.mark.parametrize("why", ["not bounded", "paced by a controller", "frozen"])
 def test_other_epochs_are_left_alone(why: str) -> None:
-    driver = Driver(paced=("t",) if why == "paced by a controller" else (), frozen=why == "frozen")
+    driver = Driver(paced={"t": 200.0} if why == "paced by a controller" else {}, frozen=why == "frozen")
     driver.bounds.bound("t", recovery_of(None if why == "not bounded" else 30.0, {}))
     driver.go(200)
     assert driver.cuts == []
@@ -87,12 +87,23 @@ def test_other_epochs_are_left_alone(why: str) -> None:
 
 
 def test_when_its_controller_is_gone_it_is_bounded() -> None:
-    driver = Driver(paced=("t",))
+    driver = Driver(paced={"t": 100.0})
     driver.bounds.bound("t", Recovery())
     driver.go(100)
-    driver.paced = ()
+    assert driver.cuts == []
+    driver.paced = {}
     driver.go(100)
     assert driver.cuts
+
+
+def test_an_epoch_that_outlasts_its_controllers_length_by_far_is_ended() -> None:
+    """Executors end epochs by the time of day, which may be set back."""
+    driver = Driver(paced={"t": 20.0})
+    driver.go(33)
+    assert driver.cuts == []
+    driver.go(10)
+    assert driver.cuts == [1036.0], "20 s, half of that, 5 s, and a second until it was seen"
+    assert driver.observed == 0
 
 
 def test_the_cycle_of_a_start_says_nothing() -> None:

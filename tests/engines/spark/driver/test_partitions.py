@@ -5,7 +5,7 @@ from collections.abc import Collection
 import pytest
 
 from barograph.engines.spark.bridge.reports import LastReport
-from barograph.engines.spark.driver.partitions import HOLD_S, Partitions, pairs_of, to_avoid
+from barograph.engines.spark.driver.partitions import AGAIN_S, HOLD_S, Partitions, pairs_of, to_avoid
 from barograph.engines.spark.query.failures.diagnosis import Cause, diagnose
 
 
@@ -79,6 +79,39 @@ def test_a_query_on_both_sides_is_ended_once_and_one_side_is_avoided() -> None:
     network.runs = {"run-3": ("1", "1", "3", "3"), "run-2": ("1", "3")}
     partitions.judge(network.reports())
     assert len(network.ended) == 1, "the next run is on executors that reach each other"
+
+
+def test_a_run_that_goes_on_after_it_was_ended_is_ended_again() -> None:
+    """Between two epochs nothing runs that could be ended, and the next one may have its seats already."""
+    network, clock = FakeNetwork(), Clock()
+    partitions = Partitions(network, clock)
+    network.runs, network.cut = {"run-1": ("1", "2")}, {"2": ["1"]}
+    for clock.s in (0.0, 1.0, AGAIN_S - 1):
+        partitions.judge(network.reports())
+    assert len(network.ended) == 1, "an end takes a moment"
+    clock.s = AGAIN_S
+    partitions.judge(network.reports())
+    assert [run for run, _ in network.ended] == ["run-1", "run-1"]
+
+
+def test_what_the_engine_did_not_take_is_ordered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = FakeNetwork()
+    partitions = Partitions(network, Clock())
+    network.runs, network.cut = {"run-1": ("1", "2")}, {"2": ["1"]}
+    with monkeypatch.context() as broken:
+        broken.setattr(network, "avoid", fail)
+        with pytest.raises(ConnectionError):
+            partitions.judge(network.reports())
+    with monkeypatch.context() as broken:
+        broken.setattr(network, "end_run", fail)
+        with pytest.raises(ConnectionError):
+            partitions.judge(network.reports())
+    partitions.judge(network.reports())
+    assert (network.avoided, len(network.ended)) == ([{"1"}], 1)
+
+
+def fail(*_: object) -> None:
+    raise ConnectionError("no answer")
 
 
 def test_an_executor_is_avoided_for_some_time_after_its_last_failure_and_longer_the_next_time() -> None:

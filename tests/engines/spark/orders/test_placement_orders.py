@@ -41,6 +41,23 @@ def test_nothing_is_ordered_before_it_was_sent() -> None:
     assert found.is_ordered("wordcount", places, {"split": 2})
 
 
+def test_what_could_not_be_sent_is_not_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = Planner()
+    found = orders_of(planner)
+    found.begin("wordcount", Placement(dict.fromkeys(SPLIT, HERE)), {})
+
+    def fail(*_: object) -> dict[str, int]:
+        raise ConnectionResetError("the gateway is gone")
+
+    found.change("wordcount", Placement(dict.fromkeys(SPLIT, THERE)), {})
+    with monkeypatch.context() as broken, pytest.raises(ConnectionResetError):
+        broken.setattr(planner, "order", fail)
+        found.send(("wordcount",))
+    assert not found.is_ordered("wordcount", dict.fromkeys(SPLIT, THERE), {}), "the next plan sends it again"
+    found.send(("wordcount",))
+    assert found.is_ordered("wordcount", dict.fromkeys(SPLIT, THERE), {})
+
+
 def test_another_place_or_another_count_is_another_order() -> None:
     planner = Planner()
     found = orders_of(planner)

@@ -106,6 +106,26 @@ def test_an_error_in_the_programs_own_function_is_raised_at_once() -> None:
     assert query.gave_up_because == "a bug in the query: the function that builds it fails: KeyError: 'topic'"
 
 
+def test_an_exit_in_the_programs_own_function_is_no_end_in_order() -> None:
+    """In the thread that supervises, SystemExit ends nothing but that thread, and Python says nothing of it."""
+    engine = FakeEngine()
+    writer, calls = FakeWriter(engine, [None]), []
+
+    def build() -> FakeWriter:
+        calls.append(1)
+        if len(calls) > 1:
+            raise SystemExit(3)
+        return writer
+
+    query = supervised(engine, build=build)
+    engine.runs[0].end_with(KILLED)
+    assert isinstance(ended_by(query), RuntimeError)
+    assert query.is_bug
+    assert query.gave_up_because == (
+        "a bug in the query: the function that builds it fails: RuntimeError: it raises SystemExit(3)"
+    )
+
+
 def test_a_query_that_spark_refuses_is_given_up_at_once() -> None:
     engine = FakeEngine()
     refused = AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] there is no such table")
@@ -310,6 +330,17 @@ def test_a_stopped_query_ends_in_order() -> None:
     assert (query.awaitTermination(1.0), query.exception(), query.isActive) == (True, None, False)
 
 
+@pytest.mark.parametrize("by_its_handle", [True, False])
+def test_an_end_that_its_handle_did_not_ask_for_is_said(by_its_handle: bool, caplog: pytest.LogCaptureFixture) -> None:
+    engine = FakeEngine()
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    query.stop() if by_its_handle else engine.runs[0].end_with(STOPPED)
+    assert query.awaitTermination(10.0) is True
+    said = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert [s.startswith("counting was stopped past its handle") for s in said] == ([] if by_its_handle else [True])
+
+
 def test_a_lease_that_cannot_be_given_back_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine()
     query = supervised(engine)
@@ -382,20 +413,23 @@ def test_a_query_that_is_held_and_cannot_be_stopped_goes_on(monkeypatch: pytest.
     query.stop()
 
 
+@pytest.mark.parametrize(
+    "error", [JavaError("java.util.concurrent.TimeoutException: the query does not stop"), KeyboardInterrupt()]
+)
 def test_a_query_whose_stop_fails_and_then_stops_all_the_same_is_started_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    """It was not its program that stopped it."""
+    """It was not its program that stopped it, also where that is interrupted meanwhile and goes on."""
     engine = FakeEngine()
     query = supervised(engine)
     assert query.await_up(10.0)
 
     def fail_late() -> None:
         engine.runs[0].end_with(STOPPED)
-        raise JavaError("java.util.concurrent.TimeoutException: the query does not stop")
+        raise error
 
     monkeypatch.setattr(engine.runs[0], "stop", fail_late)
-    with pytest.raises(JavaError):
+    with pytest.raises(type(error)):
         query.repartition(None)
     until(lambda: len(query.restarts) == 1)
     assert query.isActive and "stopped for a restart, and that failed" in query.restarts[0].cause

@@ -3,6 +3,7 @@
 Decides nothing; it only knows how each call is made. ``Bridge.scala`` is the other end.
 """
 
+import errno
 import json
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,9 @@ from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
 from barograph.engines.spark.bridge.reports import LastReport
 from barograph.model import BadInput, Instance
+
+# A thread that asks for the first time opens a connection of its own.
+_CANNOT_ASK = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
 
 
 class _Methods:
@@ -52,8 +56,8 @@ class Bridge:
         """Whether the Spark application still runs."""
         try:
             return not self._session.sparkContext().isStopped()
-        except (Py4JError, OSError):  # its JVM is gone
-            return False
+        except (Py4JError, OSError) as error:  # its JVM is gone, unless this process cannot even ask
+            return getattr(error, "errno", None) in _CANNOT_ASK
 
     def is_local(self) -> bool:
         """Whether the driver is the only executor."""

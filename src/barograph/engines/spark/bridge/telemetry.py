@@ -141,9 +141,7 @@ class Telemetry:
         epoch.orders, epoch.planned_ms = orders, planned_ms
         epoch.seated = {instance_of(topology, s.operator, s.index): s for s in seats}
         self._first_planned_ms.setdefault(topology, planned_ms)
-        present = self._present.get(topology)
-        if present is None or (planned_ms, number) >= (present.planned_ms, present.epoch):
-            self._present[topology] = epoch
+        self._present[topology] = epoch  # they come in their order, which the time of day may not tell
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
         epochs = self.epochs.setdefault(topology, OrderedDict())

@@ -84,13 +84,24 @@ class NodeKeeper:
         self._ends.close()
 
     def _watch(self, names: Collection[str]) -> None:
+        what = ", ".join(names)
+        looking = f"looking after {what}"
         while not self._stopped.is_set():
-            leaders = [leader for name in names if (leader := self._cluster.run.leaders.get(name)) is not None]
-            up = [leader for leader in leaders if alive(leader)]
-            self._ends.wait(up, _ALL_UP_S if len(up) == len(names) else _LOOK_S)
-            for name in names:
-                if not self._stopped.is_set() and self._is_to_start(name):
-                    self._start(name)
+            try:
+                self._look(names)
+                self._warnings.over(looking)
+            except Exception as error:  # noqa: BLE001  # the machine may have no process, memory or descriptor left
+                why = f"{type(error).__name__}: {error}"
+                self._warnings.warn(looking, f"{what} cannot be looked after: {why}; it is tried again")
+                self._stopped.wait(_LOOK_S)
+
+    def _look(self, names: Collection[str]) -> None:
+        leaders = [leader for name in names if (leader := self._cluster.run.leaders.get(name)) is not None]
+        up = [leader for leader in leaders if alive(leader)]
+        self._ends.wait(up, _ALL_UP_S if len(up) == len(names) else _LOOK_S)
+        for name in names:
+            if not self._stopped.is_set() and self._is_to_start(name):
+                self._start(name)
 
     def _is_to_start(self, name: str) -> bool:
         run = self._cluster.run

@@ -4,7 +4,7 @@ A process is identified by pid and start time, so that a recycled pid is never m
 (executors) by a mark in the environment they inherit. No other process is ever signalled. Linux only: it reads /proc.
 """
 
-import contextlib
+import errno
 import os
 import select
 import signal
@@ -18,6 +18,9 @@ import barograph
 RUN_MARK = "BAROGRAPH_RUN"
 NODE_MARK = "BAROGRAPH_NODE"
 _PROC = Path("/proc")
+# Of this process, which has no descriptor or memory left to look with: it says nothing about another one.
+_CANNOT_LOOK = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_AGAIN_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,10 +44,12 @@ def boot_id() -> str:
 
 
 def identify(pid: int) -> Process | None:
-    """The process that has this pid now; None if there is none, or only a zombie."""
+    """The process that has this pid now; None if there is none, or only a zombie. OSError if it cannot be looked."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
+    except OSError as error:
+        if error.errno in _CANNOT_LOOK:
+            raise
         return None
     # The command's name is in parentheses and may contain anything; fields are counted after the last parenthesis.
     fields = stat[stat.rindex(")") + 2 :].split()
@@ -73,7 +78,9 @@ def send(process: Process, number: signal.Signals) -> bool:
     """Signal exactly this process; False if it is gone. The pidfd closes the gap between check and signal."""
     try:
         handle = os.pidfd_open(process.pid)
-    except OSError:
+    except OSError as error:
+        if error.errno in _CANNOT_LOOK:
+            raise
         return False
     try:
         if not alive(process):
@@ -87,11 +94,22 @@ def send(process: Process, number: signal.Signals) -> bool:
 
 
 def wait_gone(process: Process, timeout_s: float | None) -> bool:
-    """Whether the process ended within the timeout; None waits without a timeout."""
-    try:
-        handle = os.pidfd_open(process.pid)
-    except OSError:
-        return True
+    """Whether the process ended within the timeout; None waits without a timeout. While it cannot be looked, it is
+    tried again: what follows an end, such as clearing a cluster, must not follow a want of descriptors."""
+    deadline_s = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+    while True:
+        try:
+            return _wait_gone(process, None if timeout_s is None else max(0.0, deadline_s - time.monotonic()))
+        except OSError as error:
+            if error.errno not in _CANNOT_LOOK:
+                return True
+        if time.monotonic() >= deadline_s:
+            return False
+        time.sleep(_AGAIN_S)
+
+
+def _wait_gone(process: Process, timeout_s: float | None) -> bool:
+    handle = os.pidfd_open(process.pid)
     try:
         if not alive(process):
             return True
@@ -157,6 +175,9 @@ def kill_marked(run_id: str, node: str | None = None, timeout_s: float = 10.0) -
 
 
 def _environment(pid: int) -> frozenset[bytes]:
-    with contextlib.suppress(OSError):  # it has ended, or belongs to another user
+    try:
         return frozenset((_PROC / str(pid) / "environ").read_bytes().split(b"\0"))
-    return frozenset()
+    except OSError as error:
+        if error.errno in _CANNOT_LOOK:
+            raise
+        return frozenset()  # it has ended, or belongs to another user

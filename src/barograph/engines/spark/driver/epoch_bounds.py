@@ -2,12 +2,13 @@
 
 The supervisor measures each query every few seconds and computes the longest epoch by ``epoch_length``, as a controller
 does. It only ends epochs early: an epoch that its trigger ends sooner is left alone. A controller's lengths apply while
-it is there; when it is gone, both do.
+it is there; when it is gone, both do. Executors end epochs by the time of day. If that is set back, an epoch would last
+for as much longer, so one that has outlasted its controller's length by far is ended here too.
 """
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from barograph.engines.epoch_length import Recovery, epoch_length
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 OBSERVER = "supervisor"
 MEASURE_S = 10.0  # short enough to follow a load, long enough that looking costs nothing that can be measured
+OVERDUE, LATE_S = 1.5, 5.0  # an epoch is overdue after so many times its length and so much more: ending one takes time
 
 
 class BoundedEpochs(Protocol):
@@ -33,12 +35,13 @@ class BoundedEpochs(Protocol):
 
 
 class EpochBounds:
-    """Of one driver. paced: topologies whose epochs a controller sets now. frozen: whether nothing may be changed."""
+    """Of one driver. paced: the lengths of epochs that a controller sets now, in seconds by topology. frozen: whether
+    nothing may be changed."""
 
     def __init__(
         self,
         engine: BoundedEpochs,
-        paced: Callable[[], Collection[str]] = tuple,
+        paced: Callable[[], Mapping[str, float]] = dict,
         frozen: Callable[[], bool] = lambda: False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -70,20 +73,22 @@ class EpochBounds:
 
     def keep_up(self) -> None:
         """Measure if it is time, and end the epochs that last too long. The supervisor calls it once a second."""
-        paced = set(self._paced())
+        paced = self._paced()
         bounded = [name for name in list(self._recovery) if name not in paced]
-        if not bounded:
+        if bounded:
+            self._measure(bounded)
+        else:
             self._measured = None
-            return
-        self._measure(bounded)
-        for name in bounded:
+        most_s = {name: self._most_s.get(name, float("inf")) for name in bounded}
+        most_s |= {name: OVERDUE * length_s + LATE_S for name, length_s in paced.items()}
+        for name in most_s:
             epoch = self._engine.present(name)
             if epoch is None:
                 self._since_s.pop(name, None)
                 continue
             if (known := self._since_s.get(name)) is None or known[0] != (epoch.run, epoch.epoch):
                 self._since_s[name] = ((epoch.run, epoch.epoch), self._now())
-            elif self._now() - known[1] >= self._most_s.get(name, float("inf")) and not self._frozen():
+            elif self._now() - known[1] >= most_s[name] and not self._frozen():
                 # It may take a while to end; a cut that is repeated changes nothing.
                 self._engine.end_epoch(name)
 

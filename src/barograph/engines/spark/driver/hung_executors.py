@@ -57,7 +57,7 @@ class HungExecutors:
             self._end(executor, f"it has not reported for {ages_s[executor]:.0f} s")
 
     def _end(self, executor: str, why: str) -> None:
-        log.warning("%s is ended and replaced: %s, while others do", self._engine.where(executor), why)
+        log.warning("%s is ended and replaced: %s", self._engine.where(executor), why)
         if self._run is not None:
             nodes = self._run.settings.node_names()
             of_nodes = (executors_of(self._run, node, self._engine.application) for node in nodes)

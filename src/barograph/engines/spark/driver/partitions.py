@@ -19,6 +19,8 @@ from barograph.logs import OnceOnly
 log = logging.getLogger(__name__)
 
 HOLD_S, LONGEST_HOLD_S = 30.0, 600.0  # how long an executor is avoided after its last failure; doubled each time
+# A run that was ended and still runs by then is ended again: its epoch was just beginning, and nothing ran to be ended.
+AGAIN_S = 5.0
 Pair = tuple[str, str]
 
 
@@ -59,22 +61,23 @@ class Partitions:
     def __init__(self, engine: PartitionedExecutors, now: Callable[[], float] = time.monotonic) -> None:
         self._engine, self._now = engine, now
         self._until_s: dict[str, float] = {}  # executors that are avoided
+        self._avoided: set[str] = set()  # as the engine knows
         self._times: dict[str, int] = {}
-        self._ended: set[str] = set()
+        self._ended_s: dict[str, float] = {}  # runs, and when they were ended last
         self._warnings = OnceOnly(log)
 
     def judge(self, reports: Mapping[str, LastReport]) -> None:
         """reports: of every live executor that has reported."""
         pairs = pairs_of({executor: report.unreachable for executor, report in reports.items()})
-        if not pairs and not self._until_s:
+        if not pairs and not self._until_s and not self._avoided:
             return
         runs = self._engine.supervised_runs()
         self._choose(pairs, runs)
         for run, executors in runs.items():
             broken = sorted(pair for pair in pairs if set(pair) <= set(executors))
-            if broken and run not in self._ended:
+            if broken and self._now() - self._ended_s.get(run, float("-inf")) >= AGAIN_S:
                 self._end(run, broken[0], len(executors))
-        self._ended &= runs.keys()
+        self._ended_s = {run: at_s for run, at_s in self._ended_s.items() if run in runs}
 
     def _choose(self, pairs: frozenset[Pair], runs: Mapping[str, tuple[str, ...]]) -> None:
         now_s, before = self._now(), set(self._until_s)
@@ -90,8 +93,9 @@ class Partitions:
         for executor in [e for e, until_s in self._until_s.items() if until_s <= now_s]:
             del self._until_s[executor]
             log.info("%s reaches the others again and may get instances", self._engine.where(executor))
-        if set(self._until_s) != before:
-            self._engine.avoid(self._until_s.keys())
+        if (wanted := set(self._until_s)) != self._avoided:
+            self._engine.avoid(wanted)
+            self._avoided = wanted
 
     def _end(self, run: str, pair: Pair, needed: int) -> None:
         what = " and ".join(map(self._engine.where, pair))
@@ -99,5 +103,5 @@ class Partitions:
             self._warnings.warn(run, f"{what} {CUT_OFF}, and the other executors have too few seats: a query waits")
             return
         log.warning("a query with instances on both %s is started again without one of them: they %s", what, CUT_OFF)
-        self._ended.add(run)
         self._engine.end_run(run, f"{what} {CUT_OFF}")
+        self._ended_s[run] = self._now()

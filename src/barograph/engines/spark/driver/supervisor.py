@@ -7,7 +7,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,10 +120,10 @@ class Supervisor:
         self.bounds.bound(query.topology, recovery)
         return query
 
-    def _paced(self) -> Collection[str]:
-        """Topologies whose epochs a controller sets now."""
+    def _paced(self) -> Mapping[str, float]:
+        """The lengths of epochs, by topology, that a controller sets now."""
         steered = self.steered_s is not None and time.monotonic() - self.steered_s < STEERED_S
-        return self.engine.pace.wanted_s if steered else ()
+        return self.engine.pace.wanted_s if steered else {}
 
     @property
     def queries(self) -> tuple[Supervised, ...]:

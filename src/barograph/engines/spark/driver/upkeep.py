@@ -46,6 +46,7 @@ class RegularUpkeep:
                     self._warnings.over(what)
                 except Exception as error:  # noqa: BLE001  # PySpark makes types of its own of Java's errors
                     if not kept.lives():
+                        log.info("%s ends with the application: %s: %s", what, type(error).__name__, error)
                         return
                     self._warnings.warn(what, f"{what} failed: {type(error).__name__}: {error}; it is tried again")
 

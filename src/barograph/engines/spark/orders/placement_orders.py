@@ -175,8 +175,11 @@ class PlacementOrders:
     def send(self, topologies: Iterable[str], cut: Iterable[str] = ()) -> dict[str, int]:
         """Send orders to the planner. Returns the epoch that ends, for each topology that is cut."""
         orders = {topology: self.order(topology) for topology in topologies}
+        for topology in orders:  # until they have arrived nothing is ordered, also if sending fails
+            self._sent.pop(topology, None)
+        ending = self._bridge.order(orders, cut)
         self._sent.update({topology: places for topology, (_, places) in orders.items()})
-        return self._bridge.order(orders, cut)
+        return ending
 
     def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:
         """Prepare new executors before instances return: an executor's first work loads much code, and a whole epoch

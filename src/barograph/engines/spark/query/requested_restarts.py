@@ -3,6 +3,7 @@
 The thread that supervises the query does what is requested, once it finds the query stopped.
 """
 
+import logging
 import threading
 import time
 from typing import Any, Protocol
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.orders.planned_restarts import Between
 from barograph.engines.spark.query.repartition import RestartRequest
+
+log = logging.getLogger(__name__)
 
 REQUEST_S = 120.0  # how long a request waits for a query that dies meanwhile
 _LOOK_S = 0.05
@@ -49,8 +52,13 @@ class RequestedRestarts:
 
     def judged(self, end: QueryRunEnd, run: str) -> QueryRunEnd:
         """How a run has really ended: one whose stop failed for a request may stop later all the same, and its query
-        must go on."""
+        must go on. One that neither a request nor the query's handle has stopped ends the query, which is said."""
         if end.died or run != self._failed_stop[0]:
+            if not end.died and not self._runs.stopping.is_set():
+                log.warning(
+                    "%s was stopped past its handle, as by spark.streams or by another start on its checkpoint: it is "
+                    "not started again", self._runs.topology,
+                )  # fmt: skip
             return end
         return QueryRunEnd(EndKind.DIED, f"it was stopped for a restart, and that failed: {self._failed_stop[1]}")
 
@@ -79,13 +87,12 @@ class RequestedRestarts:
                 with runs.lock:
                     if runs.stopping.is_set() or runs.run_id != before:
                         return f"it ended meanwhile: {runs.doing}"
-                    try:
-                        runs.query.stop()
-                    except Exception as error:
-                        self._failed_stop = (before, f"{type(error).__name__}: {error}")
-                        raise
+                    runs.query.stop()
                 request.done.wait()
                 return request.problem
+            except BaseException as error:  # also an interrupt of the program, which may go on all the same
+                self._failed_stop = (before, f"{type(error).__name__}: {error}")
+                raise
             finally:
                 if not request.done.is_set():  # it was not stopped, and would stand still until the hold is over
                     self._engine.release_hold(runs.topology)

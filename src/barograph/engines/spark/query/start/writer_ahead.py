@@ -29,6 +29,7 @@ class WriterAhead:
         self._build, self._checkpoint = build, checkpoint
         self._pool = ThreadPoolExecutor(1, "writer-ahead")
         self._made: Future[DataStreamWriter | PreparedStart] | None = None
+        self._was_taken = False
 
     def prepare(self) -> None:
         if self._made is None:
@@ -36,13 +37,24 @@ class WriterAhead:
             self._pool.submit(gc.collect)
 
     def take(self) -> DataStreamWriter | PreparedStart:
-        """The writer that was made ahead if it is ready, else a new one."""
+        """The writer that was made ahead if it is ready, else a new one.
+
+        The first is asked for by the program itself, all others by the thread that supervises the query: an exit of the
+        program that is raised there would end that thread only, as if the query had been stopped in order."""
         made, self._made = self._made, None
+        was_taken, self._was_taken = self._was_taken, True
         if made is not None and made.done() and not made.cancelled():
             if (error := made.exception()) is None:
                 return made.result()
             log.warning("the next run of the query could not be prepared ahead: %s; it is prepared now", error)
-        return self._new()
+        try:
+            return self._new()
+        except Exception:
+            raise
+        except BaseException as error:
+            if not was_taken:
+                raise
+            raise RuntimeError(f"it raises {type(error).__name__}({error})") from error
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
