@@ -70,7 +70,7 @@ def _kept(
             return query
 
         try:
-            handle = keep(lambda: PreparedStart(remade(self, notes), begin), checkpoint)
+            handle = keep(lambda: PreparedStart(remade(self, notes), begin, named), checkpoint)
         except BaseException:
             for begun_id in begun:
                 queries.forget(begun_id)

@@ -144,12 +144,20 @@ class FakeEngine:
 
 
 class FakeJavaWriter:
-    """As far as its trigger is asked for."""
+    """As far as its trigger and its options are asked for."""
 
     def __init__(self, trigger: str = "RealTimeTrigger") -> None:
+        self.options: dict[str, str] = {}
         named = SimpleNamespace(getClass=lambda: SimpleNamespace(getSimpleName=lambda: trigger))
-        field = SimpleNamespace(setAccessible=lambda _: None, get=lambda _: named)
-        self.getClass = lambda: SimpleNamespace(getDeclaredField=lambda _: field)
+        fields = {"trigger": named, "extraOptions": SimpleNamespace(get=self._option)}
+        self.getClass = lambda: SimpleNamespace(
+            getDeclaredField=lambda name: SimpleNamespace(setAccessible=lambda _: None, get=lambda _: fields[name])
+        )
+
+    def _option(self, name: str) -> Any:
+        """In the place of Scala's Option."""
+        found = self.options.get(name.lower())
+        return SimpleNamespace(isDefined=lambda: found is not None, get=lambda: found)
 
 
 class FakeWriter(DataStreamWriter):
@@ -157,11 +165,12 @@ class FakeWriter(DataStreamWriter):
 
     def __init__(self, engine: FakeEngine, starts: list[Exception | None]) -> None:
         self._engine, self._starts = engine, starts
-        conf = SimpleNamespace(get=engine.conf.__getitem__, set=engine.conf.__setitem__)
+        conf = SimpleNamespace(get=engine.conf.get, set=engine.conf.__setitem__)
         self._df = cast(Any, SimpleNamespace(sparkSession=SimpleNamespace(conf=conf)))
         self._jwrite = cast(Any, FakeJavaWriter())
 
-    def option(self, key: str, value: Any) -> "FakeWriter":  # noqa: ARG002
+    def option(self, key: str, value: Any) -> "FakeWriter":
+        cast(Any, self._jwrite).options[key.lower()] = str(value)
         return self
 
     def start(self, *_args: object, **_options: object) -> Any:

@@ -37,6 +37,7 @@ from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
+from barograph.engines.spark.query.start.checkpoint_claims import CheckpointClaims, qualified_by
 from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
@@ -72,6 +73,7 @@ class Supervisor:
             self.engine, conf, run, self.engine.application, lambda: len(self.engine.workers())
         )
         self.node_release = NodeRelease(self.engine, self.engine.executors)
+        self._claims = CheckpointClaims(qualified_by(spark))
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self._one_plan = OnePlan(lambda plan: apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S))
@@ -109,9 +111,11 @@ class Supervisor:
     ) -> Supervised:
         """Start a query and keep it alive. ``build`` is called again, ahead, for each restart. recovery: bounds its
         epochs, with or without a controller; None: they are as long as the query's trigger or a controller says. size:
-        what its first size goes by if it has more instances than there are seats, besides its options."""
+        what its first size goes by if it has more instances than there are seats, besides its options. Refused: a
+        checkpoint that another of them has."""
         choice = replace(size or PLANNED, declared=(options or QueryOptions()).of)
-        query = Supervised(self.engine, build, checkpoint, limits or RestartLimits(), choice)
+        with self._claims.claim(build, checkpoint) as claim:
+            query = claim.query = Supervised(self.engine, claim.build, checkpoint, limits or RestartLimits(), choice)
         if options is not None:
             self.engine.declare(query.topology, options)
         with self._lock:

@@ -5,9 +5,9 @@ runs of a query by the same method and must get Spark's own query from it.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -17,10 +17,12 @@ _inside = threading.local()
 
 @dataclass(frozen=True, slots=True)
 class PreparedStart:
-    """Takes the place of a DataStreamWriter in what a ``build`` function returns."""
+    """Takes the place of a DataStreamWriter in what a ``build`` function returns. named: the arguments by name of the
+    start itself, options of the query among them."""
 
     writer: DataStreamWriter
     begin: Callable[[DataStreamWriter], StreamingQuery]
+    named: Mapping[str, object] = field(default_factory=dict)
 
     def option(self, key: str, value: str) -> "PreparedStart":
         self.writer.option(key, value)
