@@ -36,3 +36,35 @@ def test_nodes_stay_while_the_driver_is_frozen_or_a_query_is_started_again() -> 
     down = Supervisor.keep_nodes(driver, ["n1"], ["n2"])
     assert [(r.what, r.code) for r in down.left_out] == [("release of n1", RefusalCode.RESTARTING)]
     assert (down.done, asked) == (("fetched n2",), [((), ["n2"])])
+
+
+def test_each_part_of_a_close_is_done_whatever_became_of_the_others() -> None:
+    done: list[str] = []
+
+    def part(name: str, error: Exception | None = None) -> Any:
+        def call() -> None:
+            done.append(name)
+            if error is not None:
+                raise error
+
+        return SimpleNamespace(close=call, stop=call, call=call)
+
+    def driver(error: Exception | None) -> Any:
+        made: Any = SimpleNamespace(
+            node_release=part("nodes", error), endpoint=part("endpoint", error),
+            _ending=[part(f"ending {k}", error).call for k in range(2)],
+            queries=[part(f"query {k}", error) for k in range(2)],
+            _upkeep=[part(f"upkeep {k}", error) for k in range(2)],
+        )  # fmt: skip
+        made._stop_queries = lambda: Supervisor._stop_queries(made)
+        return made
+
+    fine = driver(None)
+    Supervisor.close(fine)
+    ends = ["nodes", "endpoint", "ending 1", "ending 0", "query 0", "query 1", "upkeep 0", "upkeep 1"]
+    assert done == ends
+    assert fine.endpoint is None and fine._ending == []
+    done.clear()
+    with pytest.raises(ConnectionError, match="the master is away"):
+        Supervisor.close(driver(ConnectionError("the master is away")))
+    assert done == ends

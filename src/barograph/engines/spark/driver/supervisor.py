@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,17 +213,23 @@ class Supervisor:
         self._ending.append(call)
 
     def close(self) -> None:
-        """Stop serving, and stop every supervised query."""
-        self.node_release.close()
-        if self.endpoint is not None:
-            self.endpoint.close()
-            self.endpoint = None
-        while self._ending:
-            self._ending.pop()()
-        for query in self.queries:
-            query.stop()
-        for upkeep in self._upkeep:
-            upkeep.close()
+        """Stop serving, and stop every supervised query. Each part is done whatever became of those before it; then the
+        last error is raised."""
+        with ExitStack() as parts:  # which does the last one first
+            for upkeep in reversed(self._upkeep):
+                parts.callback(upkeep.close)
+            parts.callback(self._stop_queries)
+            while self._ending:
+                parts.callback(self._ending.pop(0))
+            endpoint, self.endpoint = self.endpoint, None
+            if endpoint is not None:
+                parts.callback(endpoint.close)
+            parts.callback(self.node_release.close)
+
+    def _stop_queries(self) -> None:
+        with ExitStack() as parts:
+            for query in reversed(self.queries):
+                parts.callback(query.stop)
 
 
 def sweep_sockets(folder: Path) -> None:

@@ -1,6 +1,10 @@
-"""Writers that are made ahead leave nothing behind that only a rare collection of garbage would free."""
+"""Writers that are made ahead leave nothing behind that only a rare collection of garbage would free, and a program can
+end while one is being made."""
 
 import gc
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -50,3 +54,52 @@ def test_java_objects_of_earlier_runs_are_let_go_of() -> None:
         until(lambda count=count: len(gateway.let_go) == count)  # type: ignore[misc]
         assert isinstance(ahead.take(), FakeWriter)
     ahead.close()
+
+
+HANGS = """
+import threading
+from barograph.engines.spark.query.start.writer_ahead import WriterAhead
+
+begun = threading.Event()
+
+def build():
+    begun.set()
+    threading.Event().wait()
+
+ahead = WriterAhead(build, None)
+ahead.prepare()
+assert begun.wait(60.0)
+if {closes}:
+    ahead.close()
+print("ends")
+"""
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_program_ends_though_its_function_hangs(closes: bool) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANGS.format(closes=closes)], capture_output=True, text=True, timeout=30.0, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
+def test_what_is_made_ahead_is_taken_and_its_error_is_told_once() -> None:
+    calls: list[str] = []
+
+    def build() -> FakeWriter:
+        calls.append(threading.current_thread().name)
+        if len(calls) == 2:
+            raise SystemExit(3)
+        return FakeWriter(FakeEngine(), [None])
+
+    ahead = WriterAhead(build, None)
+    ahead.prepare()
+    until(lambda: ahead._made is not None and ahead._made.done())
+    assert isinstance(ahead.take(), FakeWriter) and calls == ["writer-ahead"]
+    ahead.prepare()
+    until(lambda: ahead._made is not None and ahead._made.done())
+    assert isinstance(ahead.take(), FakeWriter) and calls[2:] == [threading.current_thread().name]
+    ahead.close()
+    until(lambda: not ahead._thread.is_alive())
+    ahead.prepare()
+    assert isinstance(ahead.take(), FakeWriter) and len(calls) == 4

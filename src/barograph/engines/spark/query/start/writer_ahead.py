@@ -8,8 +8,10 @@ collected once for each run, when the run is up.
 
 import gc
 import logging
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -20,21 +22,28 @@ from barograph.model import BadInput
 log = logging.getLogger(__name__)
 
 Build = Callable[[], DataStreamWriter | PreparedStart]
+_Made = Future[DataStreamWriter | PreparedStart]
 
 
 class WriterAhead:
-    """Calls ``build`` in a thread of its own. checkpoint: set on the writer if it is given."""
+    """Calls ``build`` in a thread of its own. checkpoint: set on the writer if it is given.
+
+    The interpreter's exit waits for the threads of a pool, and ``build`` may hang: this thread is a daemon instead.
+    """
 
     def __init__(self, build: Build, checkpoint: str | None) -> None:
         self._build, self._checkpoint = build, checkpoint
-        self._pool = ThreadPoolExecutor(1, "writer-ahead")
-        self._made: Future[DataStreamWriter | PreparedStart] | None = None
-        self._was_taken = False
+        self._asked: queue.SimpleQueue[_Made | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._make, name="writer-ahead", daemon=True)
+        self._made: _Made | None = None
+        self._was_taken = self._closed = False
 
     def prepare(self) -> None:
-        if self._made is None:
-            self._made = self._pool.submit(self._new)
-            self._pool.submit(gc.collect)
+        if self._made is None and not self._closed:
+            if self._thread.ident is None:
+                self._thread.start()
+            self._made = _Made()
+            self._asked.put(self._made)
 
     def take(self) -> DataStreamWriter | PreparedStart:
         """The writer that was made ahead if it is ready, else a new one.
@@ -43,7 +52,7 @@ class WriterAhead:
         program that is raised there would end that thread only, as if the query had been stopped in order."""
         made, self._made = self._made, None
         was_taken, self._was_taken = self._was_taken, True
-        if made is not None and made.done() and not made.cancelled():
+        if made is not None and made.done():
             if (error := made.exception()) is None:
                 return made.result()
             log.warning("the next run of the query could not be prepared ahead: %s; it is prepared now", error)
@@ -57,7 +66,18 @@ class WriterAhead:
             raise RuntimeError(f"it raises {type(error).__name__}({error})") from error
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Nothing more is made. It does not wait for what is being made."""
+        self._closed = True
+        self._asked.put(None)
+
+    def _make(self) -> None:
+        while (made := self._asked.get()) is not None and not self._closed:
+            try:
+                made.set_result(self._new())
+            except BaseException as error:  # noqa: BLE001  # the program's own function; ``take`` tells it
+                made.set_exception(error)
+            del made  # else this thread would keep the writer until the next is asked for
+            gc.collect()
 
     def _new(self) -> DataStreamWriter | PreparedStart:
         writer = self._build()
