@@ -10,6 +10,8 @@ final class TopologyTotals(val id: Long, val name: String) {
   var layoutStamp: Long = 0L
   var instances: Array[InstanceTotals] = Array.empty
   var present: Epoch = _
+  /** When the present epoch was planned, on the monotonic clock. */
+  var plannedNs: Long = 0L
   val output = new OutputRing
   val due = new LatencyTotals
   val read = new LatencyTotals
@@ -20,8 +22,9 @@ final class TopologyTotals(val id: Long, val name: String) {
   private var byKey = Map.empty[(String, Int), InstanceTotals]
 
   /** An epoch was planned. Instances that it still has keep their totals. */
-  def epochBegins(epoch: Epoch, newId: () => Long): Unit = {
+  def epochBegins(epoch: Epoch, newId: () => Long, nowNs: Long): Unit = {
     endedNs = 0L
+    plannedNs = nowNs
     val repeats = present != null && present.runId != epoch.runId && present.epoch == epoch.epoch
     present = epoch
     if (epoch.sketch != sketch) {

@@ -104,7 +104,7 @@ object Totals {
     val until = Stamps.now
     for (p <- Ledger.plannedAfter(planned)) {
       val topology = topologyOf(p.epoch.topology)
-      topology.epochBegins(p.epoch, () => { lastId += 1; lastId })
+      topology.epochBegins(p.epoch, () => { lastId += 1; lastId }, nowNs)
       // The executor of a life that did not end has died with it, or its last report is still to come.
       for (life <- told.values if life.topology == topology && life.report.endedMs == 0 &&
           !topology.isPresent(life.report.runId, life.report.epoch)) log.add(Stamps.next(), life.report)

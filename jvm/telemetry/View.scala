@@ -96,10 +96,9 @@ object View {
     whole("held_ms")(_.meter.heldMs)
     message.whole("pending", topologies.flatMap(_.pending(nowNs)).toArray)
     val ages = mutable.Map[String, Long]()
-    val nowMs = System.currentTimeMillis()
     message.whole("age_ms", topologies.flatMap { t =>
       // An executor that has not reported yet: since its epoch was planned.
-      lazy val plannedMs = if (t.present == null) 0L else Math.max(0L, nowMs - t.present.plannedMs)
+      lazy val plannedMs = if (t.present == null) 0L else Math.max(0L, nowNs - t.plannedNs) / 1000000L
       t.instances.map { i =>
         i.backlog.ageMs(nowNs, ages.getOrElseUpdate(i.executor, age(i.executor).getOrElse(plannedMs)))
       }

@@ -35,7 +35,7 @@ def test_the_newest_are_kept() -> None:
     assert START + 19_990 in flow and START + 19_000 in flow
     assert START + 1_000 not in flow
     assert sum(len(piece) for piece in flow._pieces.values()) <= 2 * PIECE_CENTISECONDS
-    put(flow, START, 5)
+    flow.update({START: 5, START + 20_000: 1})
     assert START not in flow, "too late"
     put(flow, START + 10_000_000, 7)
     assert flow.as_dict() == {START + 10_000_000: 7}
@@ -71,3 +71,28 @@ def test_the_total_has_also_what_was_dropped() -> None:
         counts.update({minute * 6_000: 2})
     assert counts.total_ever == 200
     assert len(counts) <= 3
+
+
+@pytest.mark.parametrize("back", [3_000, 30_010, 3_600_000, 360_000_000])
+def test_rows_count_after_the_clock_was_set_back(back: int) -> None:
+    """A rate is of the last seconds, whatever was counted before."""
+    flow = OutputCounts(most=30_000)
+    for k in range(0, 100_000, 10):
+        put(flow, START + k, 1)
+    for k in range(0, 100_000, 10):
+        put(flow, START + 100_000 - back + k, 3)
+        assert len(flow._pieces) <= 30_000 // PIECE_CENTISECONDS + 2
+        if k >= 1_000:
+            assert flow.between(START + 100_000 - back + k - 990, START + 100_000 - back + k + 10) == 300
+    if back > 100_000:  # else some take the place of others
+        assert flow.total_ever == 40_000
+
+
+def test_a_straggler_costs_no_later_rows() -> None:
+    flow = OutputCounts(most=30_000)
+    for k in range(0, 20_000, 10):
+        put(flow, START + k, 1)
+    put(flow, START - 1_000_000, 9)
+    put(flow, START + 20_000, 1)
+    assert flow.between(START, START + 20_010) == 2_001
+    assert START - 1_000_000 not in flow and flow.total_ever == 2_010

@@ -2,7 +2,8 @@
 
 A run reports a hundred such numbers a second. In arrays an hour of them takes 1.5 MB; in a dict it would take 40 MB.
 Each array holds one minute: a single array that grew would be copied again and again and would fragment the memory of
-the process.
+the process. The wall clock may be set back: counts that are all older than the hour are then the newest, and the later
+ones stay as long as there is room.
 """
 
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
@@ -15,11 +16,12 @@ PIECE_CENTISECONDS = 6_000
 
 
 class OutputCounts(Mapping[int, int]):
-    """Centisecond -> rows. Counts older than the newest by more than ``most`` are dropped, a minute at a time."""
+    """Centisecond -> rows. Counts older than the newest by more than ``most`` are dropped, a minute at a time; of those
+    from before the clock was set back, the minutes that were counted longest ago go first."""
 
     def __init__(self, most: int = MOST_CENTISECONDS) -> None:
         self._most = most
-        self._pieces: dict[int, NDArray[np.int32]] = {}  # by minute since 1970; only minutes with rows
+        self._pieces: dict[int, NDArray[np.int32]] = {}  # by minute since 1970, as they were last put
         self._newest = 0
         self._dropped = 0
 
@@ -27,20 +29,26 @@ class OutputCounts(Mapping[int, int]):
         """These centiseconds have so many rows in all, as far as it is known now."""
         if not len(centiseconds):
             return
-        newest = max(self._newest, int(centiseconds.max()))
+        latest = int(centiseconds.max())
+        if latest > self._newest or latest <= self._newest - self._most:
+            self._newest = latest
         numbers, at = np.divmod(centiseconds, PIECE_CENTISECONDS)
-        kept = centiseconds > newest - self._most
+        kept = centiseconds > self._newest - self._most
         for number in np.unique(numbers[kept]).tolist():
-            piece = self._pieces.get(number)
+            piece = self._pieces.pop(number, None)
             if piece is None:
-                piece = self._pieces[number] = np.zeros(PIECE_CENTISECONDS, dtype=np.int32)
+                piece = np.zeros(PIECE_CENTISECONDS, dtype=np.int32)
+            self._pieces[number] = piece  # the last
             mine = kept & (numbers == number)
             piece[at[mine]] = rows[mine]
-        if newest > self._newest:
-            self._newest = newest
-            oldest = (newest - self._most) // PIECE_CENTISECONDS
-            for old in [n for n in self._pieces if n < oldest]:
-                self._dropped += int(self._pieces.pop(old).sum())
+        oldest = (self._newest - self._most) // PIECE_CENTISECONDS
+        for old in [n for n in self._pieces if n < oldest]:
+            self._drop(old)
+        while len(self._pieces) > self._most // PIECE_CENTISECONDS + 2:
+            self._drop(next(iter(self._pieces)))
+
+    def _drop(self, number: int) -> None:
+        self._dropped += int(self._pieces.pop(number).sum())
 
     def update(self, counts: Mapping[int, int]) -> None:
         """Like ``put``."""
