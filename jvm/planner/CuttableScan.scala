@@ -77,6 +77,9 @@ class CuttableReader(
   if (life != null) life.reads = true
   // It is unknown whether a call of any other reader will wait, so each is timed.
   private val timed = life != null && !real.isInstanceOf[TimesItsWaits]
+  /** When its epoch began, on the monotonic clock: the wall clock may be set while it lasts. */
+  private var begunNs = 0L
+  private var hasBegun = false
 
   override def next(): Boolean = real.next()
   override def get(): InternalRow = {
@@ -94,15 +97,19 @@ class CuttableReader(
 
   override def nextWithTimeout(startMs: JLong, timeoutMs: JLong): RecordStatus = {
     var now = startMs.longValue
-    // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too.
-    val begunMs = now + timeoutMs.longValue - scanMs
-    while (now < endMs(begunMs) && cut.epoch < epoch) {
+    if (!hasBegun) {
+      // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too.
+      begunNs = System.nanoTime() - (scanMs - timeoutMs.longValue) * 1000000L
+      hasBegun = true
+    }
+    var leftNs = leftOfEpochNs()
+    while (leftNs > 0L && cut.epoch < epoch) {
       val waitNs = if (life == null) 0L else life.allowance.waitNs()
-      if (gate.shut) rest(begunMs)
+      if (gate.shut) rest()
       else if (waitNs > 0L) hold(waitNs)
       else {
         val sinceNs = if (timed) life.meter.idleBegins() else 0L
-        val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, endMs(begunMs) - now)))
+        val status = real.nextWithTimeout(now, math.min(sliceMs, math.max(1L, leftNs / 1000000L)))
         if (timed) {
           val ns = System.nanoTime() - sinceNs
           life.meter.callEnds(ns, waited(ns, status.hasRecord))
@@ -116,6 +123,7 @@ class CuttableReader(
         }
       }
       now = System.currentTimeMillis()
+      leftNs = leftOfEpochNs()
     }
     if (life != null) life.allowance.ends()
     RecordStatus.newStatusWithoutArrivalTime(false)
@@ -136,15 +144,15 @@ class CuttableReader(
     if (Thread.interrupted()) throw new InterruptedException("while its CPU limit held it back")
   }
 
-  private def endMs(begunMs: Long): Long = {
+  private def leftOfEpochNs(): Long = {
     val wanted = gate.lengthMs
-    begunMs + (if (wanted > 0L) math.min(wanted, scanMs) else ownMs)
+    begunNs + (if (wanted > 0L) math.min(wanted, scanMs) else ownMs) * 1000000L - System.nanoTime()
   }
 
   /** All earlier rows have been handed on by now: the next row is requested only after that. */
-  private def rest(begunMs: Long): Unit = {
+  private def rest(): Unit = {
     if (life != null) { life.meter.idleBegins(); life.rests = true }
-    try while (gate.shut && cut.epoch < epoch && System.currentTimeMillis() < endMs(begunMs)) Thread.sleep(restMs)
+    try while (gate.shut && cut.epoch < epoch && leftOfEpochNs() > 0L) Thread.sleep(restMs)
     finally if (life != null) { life.rests = false; life.meter.idleEnds() }
   }
 }

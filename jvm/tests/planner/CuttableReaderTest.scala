@@ -83,4 +83,31 @@ class CuttableReaderTest {
     reading.interrupt()
     assertTrue(heard.await(30L, TimeUnit.SECONDS), "it did not hear the kill")
   }
+
+  /** Spark says at each call how long it still is, by the wall clock, to an end that it does not move. */
+  @Test def anEpochIsNotLongerBecauseTheClockIsSetBack(): Unit = {
+    val reader = new CuttableReader(
+      new Endless, new Cuts.Line, new Gates.Gate, 0L, DayMs, 2000L, TimeColumn.Unknown)
+    val (sinceNs, endMs) = (System.nanoTime(), System.currentTimeMillis() + DayMs)
+    def reads(setBackMs: Long): Boolean = {
+      val startMs = System.currentTimeMillis() - setBackMs
+      reader.nextWithTimeout(startMs, endMs - startMs).hasRecord
+    }
+    assertTrue(reads(0L), "its epoch has only begun")
+    await("it went on for as long as the clock was set back")(!reads(3600000L))
+    assertTrue(System.nanoTime() - sinceNs > 1500000000L, "it ended before its time")
+  }
+
+  /** It has begun on the driver's clock, when it was planned. */
+  @Test def anEpochThatTheDriverPlannedEarlierIsSoMuchShorter(): Unit = {
+    val (source, gate) = (new Endless, new Gates.Gate)
+    val reader = new CuttableReader(source, new Cuts.Line, gate, 0L, DayMs, 5000L, TimeColumn.Unknown)
+    def reads(): Boolean = reader.nextWithTimeout(System.currentTimeMillis(), DayMs - 3600000L).hasRecord
+    assertFalse(reads(), "it was over before the reader was there")
+    assertEquals(0L, source.rows)
+    gate.lengthMs = 7200000L
+    assertTrue(reads(), "it is longer now")
+    gate.lengthMs = 3600000L
+    assertFalse(reads(), "it is as long as it has lasted")
+  }
 }
