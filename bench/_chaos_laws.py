@@ -8,7 +8,8 @@ from barograph.control.guards import Guards
 from barograph.control.guards.acts import changed, moves_of
 from barograph.control.guards.guard import homeless
 from barograph.model import Cycle, Instance, ReasonCode, Slot, Snapshot
-from bench._chaos_world import REST_S, ChaosWorld
+from bench._chaos_faults import REST_S
+from bench._chaos_world import ChaosWorld
 
 STALE_S, SLACK_S = 3.0, 1.1
 

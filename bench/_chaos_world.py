@@ -16,15 +16,13 @@ from barograph.engines.port import CONTROLLER
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.sim.world.changes import TopologyChange
 from barograph.engines.sim.world.topology_state import TopologyPhase
+from barograph.engines.spark.driver.client import DriverFailed
 from barograph.model import Instance, Metrics, Outcome, Plan, Slot, Snapshot
 from barograph.model.metrics import COLUMNS
-from bench._chaos_scenario import CYCLE_S, scenario_text
+from bench._chaos_faults import FAULTS, SILENCES, drawn
+from bench._chaos_scenario import scenario_text
 
-SILENCES = ("lost", "late", "repeated", "zeroed")
-REST_S = 30 * CYCLE_S  # without faults: after that it must have come to rest
-FAULTS = (*SILENCES, "unreachable", "no answer", "not applied", "failed", "node", "clock", "disk",
-          "kill", "level", "slow")  # fmt: skip
-KILLED_AT = ("observing", "before apply", "after apply", "recording", "nodes")
+OBSERVE_FAILS = "the driver says that it failed to look"
 
 
 class KilledError(BaseException):
@@ -64,34 +62,8 @@ class ChaosWorld:
         self.ages_s: dict[str, float] = {}
         self.between: Callable[[Snapshot], object] = lambda _now: None
         self.plans: list[tuple[Snapshot, Plan, bool]] = []  # seen, asked, and whether it was carried out
-        self._faults = self._drawn(chance, seconds, faults)
-
-    def _drawn(self, chance: random.Random, seconds: float, faults: Sequence[str]) -> list[tuple[float, str, Any]]:
-        """Faults in the first three quarters, and in a long run earlier: then it must come to rest."""
-        found: list[tuple[float, str, Any]] = []
-        until_s = 0.75 * seconds if seconds < 2 * REST_S else min(0.75 * seconds, seconds - REST_S)
-        names = [t.name for t in self.sim.topologies]
-        for _ in range(chance.randint(0, 8) if faults else 0):
-            kind, at_s = chance.choice(tuple(faults)), chance.uniform(4, until_s)
-            what: Any = None
-            if kind in SILENCES:
-                what = (chance.choice(names), chance.choice((1, 2, 4, 8, 20)) * CYCLE_S)
-            elif kind == "node":
-                what = (chance.choice(self.sim.scenario.nodes).name, chance.uniform(1, 15))
-                for k in range(1, chance.choice((1, 1, 4))):  # it flaps
-                    found.append((at_s + 8 * k, kind, what))
-            elif kind == "clock":
-                what = chance.choice((-1, 1)) * 10 ** chance.uniform(0, 5)
-            elif kind == "disk":
-                what = chance.uniform(2, 30)
-            elif kind == "kill":
-                what = chance.choice(KILLED_AT)
-            elif kind == "level":
-                what = (chance.randrange(len(names)), chance.randint(1, 3))
-            elif kind == "slow":
-                what = chance.uniform(0.5, 8)
-            found.append((at_s, kind, what))
-        return sorted(found, key=lambda f: f[0])
+        names, nodes = [t.name for t in self.sim.topologies], [n.name for n in self.sim.scenario.nodes]
+        self._faults = drawn(chance, seconds, faults, names, nodes)
 
     # time
 
@@ -176,6 +148,8 @@ class ChaosWorld:
         self.step("observing")
         if self._take("unreachable"):
             raise ConnectionError("the driver is away")
+        if self._take("observe fails"):
+            raise DriverFailed(OBSERVE_FAILS)
         seen = self._reported(self.sim.observe())
         self._last = seen
         return seen

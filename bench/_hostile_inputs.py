@@ -206,6 +206,11 @@ REQUESTS: tuple[Mapping[str, Any], ...] = (
         "body": {"do": "attach", "policy": "adaptive", "mode": "advise", "history": "/h", "log": "", "pid": 1},
     },
     {"verb": "controllers", "body": {"do": "detach", "number": 1}},
+    {"verb": "freeze", "body": {"on": True}},
+    {"verb": "freeze", "body": {"on": False}},
+    {"verb": "glance", "body": {"observer": "7-1a2b3c4d"}},
+    {"verb": "status", "body": None},
+    {"verb": "uses", "body": None},
     {"verb": "priority", "body": {"do": "set", "topology": "t", "level": 2}},
     {"verb": "priority", "body": {"do": "trigger", "topology": "t", "on": True, "level": 1}},
 )

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -25,8 +25,11 @@ from barograph.engines.spark.bridge.baselines import observer_in
 from barograph.engines.spark.driver import change_signal
 from barograph.engines.spark.driver.endpoint import Endpoint
 from barograph.engines.spark.driver.framing import Closed, address_of, receive
+from barograph.engines.spark.driver.status import describe
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.orders.epoch_pace import EpochPace
+from barograph.engines.spark.security.driver_uses import USES
+from barograph.engines.spark.security.uses import uses
 from barograph.history import Recorder, entries
 from barograph.model import BadInput, Load, Plan, Snapshot
 from barograph.model.checks import require
@@ -116,16 +119,21 @@ class _Messages:
         )  # fmt: skip
         priorities = PriorityManager(folder / "priorities.json", hooks)
         priorities.know({"t": 2})
-        nodes = SimpleNamespace(keep_nodes=lambda release=(), fetch=(): [*release, *fetch])
+        driver, pace = _driver(now), EpochPace(lambda _: None)
+        driver.engine.pace = pace
         stack.enter_context(patch.object(change_signal, "LONGEST_S", 0.0))  # a wait that was asked for is no hang
         verbs: dict[str, Callable[[Any], Any]] = {
             "apply": lambda body: [r.reason for r in refusals(from_json(Plan, body), now)],
             "observe": lambda body: (observer_in(body), to_json(now)),
-            "pace": EpochPace(lambda _: None).want,
+            "pace": pace.want,
+            "glance": lambda body: (observer_in(body), to_json(now)),
+            "status": lambda _: describe(driver),
+            "freeze": partial(Supervisor._freeze, driver),
+            USES: lambda _: to_json(uses(driver)),
             "priority": priorities.verb,
-            "controllers": AttachedControllers().verb,
+            "controllers": driver.controllers.verb,
             "news": change_signal.ChangeSignal().verb,
-            "nodes": partial(Supervisor._nodes, cast(Supervisor, nodes)),
+            "nodes": partial(Supervisor._nodes, driver),
         }
         self._endpoint = Endpoint(folder / "driver-1.sock", verbs)
         stack.callback(self._endpoint.close)
@@ -144,6 +152,23 @@ class _Messages:
         if answer["ok"]:
             return answer
         raise (BadInput if answer["kind"] == "bad input" else AssertionError)(answer["error"])
+
+
+def _driver(now: Snapshot) -> Any:
+    """What a supervisor has that its verbs and its status ask for. What it is told in requests, they must survive."""
+    engine = SimpleNamespace(
+        recently=lambda: now, nodes=now.nodes, held_back=dict, live_executors=(), output_rows=lambda *_: 0,
+        shares=SimpleNamespace(shares_pct={}, limits_pct={}), gates=SimpleNamespace(paused=set(), resting=set()),
+    )  # fmt: skip
+    context = SimpleNamespace(_accumulatorServer=None, _gateway=None)
+    driver: Any = SimpleNamespace(
+        engine=engine, app="hostile", master="local", run_name="", frozen=False, queries=(),
+        bounds=SimpleNamespace(most_s={}), controllers=AttachedControllers(),
+        keep_nodes=lambda release=(), fetch=(): [*release, *fetch],
+        spark=SimpleNamespace(streams=SimpleNamespace(active=()), sparkContext=context),
+    )  # fmt: skip
+    driver.freeze = partial(Supervisor.freeze, driver)
+    return driver
 
 
 def _nothing(*_: object) -> bool:

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from bench._chaos_faults import FAULTS, SILENCES
 from bench._chaos_laws import Change, oscillation
 from bench._chaos_policy import restless
-from bench._chaos_world import FAULTS, SILENCES, ChaosWorld
+from bench._chaos_world import ChaosWorld
 from bench.chaos_sim import GUARDS, attempt
 
 import barograph.control.guards.stale as stale
 from barograph.control.guards import Guards, OldFigures
+from barograph.engines.spark.driver.client import DriverFailed
 from barograph.history.write import Recorder
 from barograph.model import Instance, Slot
 from barograph.policy.definition import Policy
@@ -148,6 +150,24 @@ def test_an_exception_is_a_breach_and_the_story_is_told(monkeypatch: pytest.Monk
     monkeypatch.setattr("barograph.control.loop.OldFigures.of", fails)
     told = attempt(3, 10)
     assert "on purpose" in told.breaches[0] and "policy" in told.story[0]
+
+
+def test_a_controller_that_ends_when_the_driver_fails_to_look_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("barograph.control.loop.RuntimeError", KeyError, raising=False)
+    assert "failed to look" in broken(faults=("observe fails",), cycles=CYCLES)
+
+
+def test_a_look_fails_once_for_each_such_fault_and_no_law_is_broken() -> None:
+    world = ChaosWorld(random.Random(1), 60.0, steady=True, faults=())
+    world.advance(4.0)
+    world.armed = ["observe fails", "not applied", "observe fails"]
+    for _ in range(2):
+        with pytest.raises(DriverFailed, match="failed to look"):
+            world.observe()
+    assert world.observe().topologies and world.armed == ["not applied"]
+    seeds = [attempt(seed, CYCLES, faults=("observe fails",)) for seed in range(10)]
+    assert [told.breaches for told in seeds] == [[]] * 10
+    assert sum(told.faults for told in seeds) > 10
 
 
 def test_the_same_seed_tells_the_same_story() -> None:

@@ -3,14 +3,19 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from bench._hostile_inputs import REQUESTS
 from bench.hostile import KINDS, attempt, best, shares
 
+from barograph.engines.spark.driver import supervisor
 from barograph.model import BadInput
-from bench import hostile
+from bench import _hostile_readers, hostile
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -19,6 +24,27 @@ def test_hostile_inputs_give_a_value_or_a_sentence(kind: str) -> None:
     assert found.failures == []
     assert found.valid + found.refused == 300
     assert found.refused > 30 and found.valid > 3, "inputs are spoilt, but not all of them beyond recognition"
+
+
+def test_every_verb_of_a_driver_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A verb that is served and not among the inputs would never see a hostile one."""
+    served: list[set[str]] = []
+
+    def endpoint(_path: Path, verbs: Mapping[str, object]) -> SimpleNamespace:
+        served.append(set(verbs))
+        return SimpleNamespace(close=lambda: None)
+
+    driver: Any = SimpleNamespace(
+        endpoint=None, folder=lambda: tmp_path, engine=SimpleNamespace(pace=SimpleNamespace(want=None)),
+        change_signal=SimpleNamespace(verb=None), controllers=SimpleNamespace(verb=None), _freeze=None, _nodes=None,
+    )  # fmt: skip
+    monkeypatch.setattr(supervisor, "Endpoint", endpoint)
+    supervisor.Supervisor.serve(driver, {"priority": lambda _: None})
+    assert {request["verb"] for request in REQUESTS} == served[0]
+    monkeypatch.setattr(_hostile_readers, "Endpoint", endpoint)
+    with ExitStack() as stack:
+        _hostile_readers.readers(tmp_path, stack)
+    assert served[1] == served[0]
 
 
 def test_a_bench_that_was_ended_early_misses_its_bars(capsys: pytest.CaptureFixture[str]) -> None:
