@@ -19,10 +19,12 @@ from pyspark.sql import SparkSession
 
 from barograph.config import resolve
 from barograph.control.steered_start import steer
+from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.query.failures.diagnosis import Death, RestartLimits, diagnose, give_up, wait_s
 from barograph.engines.spark.tolerated import tolerated
+from barograph.model import BadInput
 from barograph.priority.service import serve
 from barograph.submit.hooks import say_new
 from barograph.submit.session_settings import settings_to_add
@@ -33,6 +35,7 @@ log = logging.getLogger(__name__)
 
 Policies = Callable[[Mapping[str, str]], str]
 _LOOK_S = 0.5
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 _QUERY_DIED = "StreamingQueryException"
 _JVM_ENDED = (Py4JNetworkError, ConnectionError)
 
@@ -61,6 +64,8 @@ class JvmProgram:
         self._jvm: Any = SparkContext._jvm
         self._main, self._arguments, self._say = main, arguments, say
         self._supervisor: Supervisor | None = None
+        self._settings: dict[str, str] | None = None
+        self._closing = threading.Event()
 
     def add_settings(self, ours: dict[str, str], started_for_it: str) -> None:
         """As properties of the JVM: every session that does not say otherwise takes them. started_for_it: the master of
@@ -73,7 +78,7 @@ class JvmProgram:
 
     def watch(self, ours: dict[str, str], policy: Policies, mode: str, begun: Callable[[], None]) -> None:
         """Serve and steer the application's session as soon as there is one. policy: its name, by the session's
-        settings. begun: called then."""
+        settings. begun: called as soon as it is steered."""
         threading.Thread(
             target=self._watch, args=(ours, policy, mode, begun), name="watch-application", daemon=True
         ).start()
@@ -109,6 +114,7 @@ class JvmProgram:
             time.sleep(wait)
 
     def close(self) -> None:
+        self._closing.set()
         with (
             tolerated(log, "the application's queries could not be ended", Py4JError, OSError),
             contextlib.suppress(*_JVM_ENDED),
@@ -154,20 +160,55 @@ class JvmProgram:
             query.stop()
 
     def _watch(self, ours: dict[str, str], policy: Policies, mode: str, begun: Callable[[], None]) -> None:
-        try:
+        """Until it is steered, or that is refused. Whatever else fails is tried again: the application lives long."""
+        failures, told = 0, ""
+        while not self._closing.wait(doubled_s(_FIRST_WAIT_S, failures - 1, _LONGEST_WAIT_S) if failures else 0.0):
+            try:
+                self._steer(ours, policy, mode)
+            except Exception as error:  # noqa: BLE001  # PySpark makes types of its own of Java's errors
+                if self._has_ended(error):
+                    return
+                refused = isinstance(error, BadInput)
+                reason = f"the application runs without Barograph's policy: {type(error).__name__}: {error}"
+                if reason != told:
+                    self._say(reason if refused else f"{reason}; it is tried again until it succeeds")
+                if refused:
+                    return
+                failures, told = failures + 1, reason
+                continue
+            if failures:
+                self._say("the application runs with Barograph's policy now")
+            begun()
+            return
+
+    def _steer(self, ours: dict[str, str], policy: Policies, mode: str) -> None:
+        settings = self._adopted(ours)
+        config = resolve(spark=settings, arguments={"policy": policy(settings), "mode": mode})
+        self._supervisor = supervisor_of_session(serve)
+        steer(self._supervisor, config)
+
+    def _adopted(self, ours: dict[str, str]) -> dict[str, str]:
+        """The settings of the application's session, which is this thread's active one from then on. Waits for it."""
+        if self._settings is None:
             while (session := self._session()) is None:
                 time.sleep(_LOOK_S)
-            context = session.sparkContext()
-            jsc = self._jvm.JavaSparkContext(context)
-            conf = SparkConf(_jconf=context.conf())
-            SparkSession(SparkContext(gateway=self._gateway, jsc=jsc, conf=conf), session)  # this thread's active one
-            settings = session_settings()
-            say_new(left_out(settings, ours), self._say)
-            config = resolve(spark=settings, arguments={"policy": policy(settings), "mode": mode})
-            self._supervisor = supervisor_of_session(serve)
-            steer(self._supervisor, config)
-            begun()
-        except Py4JNetworkError:
-            return  # the application has ended its JVM
-        except (Py4JError, OSError, ValueError) as error:
-            self._say(f"the application runs without Barograph's policy: {type(error).__name__}: {error}")
+            context = SparkContext._active_spark_context  # a process has one: this, after an attempt that failed
+            if context is None:
+                theirs = session.sparkContext()
+                jsc, conf = self._jvm.JavaSparkContext(theirs), SparkConf(_jconf=theirs.conf())
+                context = SparkContext(gateway=self._gateway, jsc=jsc, conf=conf)
+            SparkSession(context, session)
+            self._settings = session_settings()
+            say_new(left_out(self._settings, ours), self._say)
+        return self._settings
+
+    def _has_ended(self, error: Exception) -> bool:
+        """Whether there is nothing to steer any more: its JVM, or its session."""
+        if isinstance(error, Py4JNetworkError):
+            return True
+        try:
+            return self._is_over() and self._settings is not None
+        except _JVM_ENDED:
+            return True
+        except Py4JError:
+            return False
