@@ -38,7 +38,8 @@ object ReplayReaderFactory extends PartitionReaderFactory {
  *
  * All rows are one object, as in Spark's own file readers: code that keeps a row must copy it.
  */
-final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[InternalRow] with TimesItsWaits {
+final class ReplayReader(range: ReplayPartition, clock: () => Long = () => System.currentTimeMillis())
+  extends SupportsRealTimeRead[InternalRow] with TimesItsWaits {
   private val replay = range.replay
   private val lines = new Lines(replay.lines)
   private val seed = lines.seedOf(range.partition)
@@ -66,12 +67,12 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
 
   override def next(): Boolean = k < range.end && {
     advance()
-    if (replay.readTime) readMs = System.currentTimeMillis()
+    if (replay.readTime) readMs = clock()
     true
   }
 
   override def nextWithTimeout(timeoutMs: java.lang.Long): RecordStatus =
-    nextWithTimeout(System.currentTimeMillis(), timeoutMs)
+    nextWithTimeout(clock(), timeoutMs)
 
   /** The engine has just read the clock for this row, so its read time costs nothing. */
   override def nextWithTimeout(nowMs: java.lang.Long, timeoutMs: java.lang.Long): RecordStatus = {
@@ -86,16 +87,21 @@ final class ReplayReader(range: ReplayPartition) extends SupportsRealTimeRead[In
     status
   }
 
-  /** A closed source waits too: to return early would end the epoch, and the next ones, as fast as they can start. */
+  /**
+   * A closed source waits too: to return early would end the epoch, and the next ones, as fast as they can start. The
+   * wait is so long on the monotonic clock: it would hear no cut for as long as the wall clock was set back.
+   */
   private def waitUntilDue(timeoutMs: Long): Boolean = {
     val wakeMs = if (k >= range.end) Long.MaxValue else nextDueMs
-    seenMs = System.currentTimeMillis()
-    val deadlineMs = if (timeoutMs > Long.MaxValue - seenMs) Long.MaxValue else seenMs + timeoutMs
-    if (seenMs < wakeMs && seenMs < deadlineMs) {
+    seenMs = clock()
+    if (seenMs < wakeMs && timeoutMs > 0L) {
       if (meter != null) meter.idleBegins()
-      while (seenMs < wakeMs && seenMs < deadlineMs) {
-        Thread.sleep(Math.min(wakeMs, deadlineMs) - seenMs)
-        seenMs = System.currentTimeMillis()
+      val beganNs = System.nanoTime()
+      var leftMs = timeoutMs
+      while (seenMs < wakeMs && leftMs > 0L) {
+        Thread.sleep(Math.min(wakeMs - seenMs, leftMs))
+        seenMs = clock()
+        leftMs = timeoutMs - (System.nanoTime() - beganNs) / 1000000L
       }
       if (meter != null) meter.idleEnds()
     }
