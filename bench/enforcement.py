@@ -8,11 +8,19 @@ JVM's own log says how long its threads took to stop for that; and once more wit
 asking before a row is measured in the executor, with a limit in force, and compared with the CPU of the cheapest row of
 the word count at full rate; a row is asked for twice, when it comes in and when it goes out.
 
+Two cases more, by the default way, each about a minute. *Short epochs*: limits of 5 and 20 % over four epochs of 5 s,
+by the instance's metrics, because each epoch has another thread. *A pool*: a node with half a core and eight instances
+under overload, some within their shares and some above, whose only limit is the node's quota.
+
 JSON: ``used_pct`` by way and limit: ``ten_s``, and ``one_s`` as a list; ``idle_pct``: what the machine had left
 meanwhile, because an instance cannot use what others take; ``stop_ms`` by way: the longest time until all threads of
-the JVM stood; ``bites_ms`` by way: from each order until it held; ``ask_ns``; ``row_ns``. Bars, by the default way:
-within 10 % or one point over 10 s, within 25 % or one point over each second, at most 200 ms until an order holds, at
-most 1 % for asking. About four minutes; BENCH_SECONDS (10) is the time for each limit. Needs the machine for itself.
+the JVM stood; ``bites_ms`` by way: from each order until it held; ``ask_ns``; ``row_ns``; ``short_epochs``: by limit,
+what was used and how many epochs began; ``pool``: ``work_part`` of the instances' CPU, and of each its share, what it
+used and waited, and how often a second its thread gave its processor up (voluntary context switches). Bars, by the
+default way: within 10 % or one point over 10 s, within 25 % or one point over each second, at most 200 ms until an
+order holds, at most 1 % for asking; at short epochs 10 % or one point, and above the limit also the free 50 ms of each
+epoch; at least 80 % of the pool's CPU is work, and no instance within its share waits for the pool (at most 1 % of the
+time). About six minutes; BENCH_SECONDS (10) is the time for each limit. Needs the machine for itself.
 """
 
 import itertools
@@ -23,8 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from barograph.engines.spark.cluster.embedded import start_cluster
@@ -34,21 +41,20 @@ from barograph.experiments.running.warm_up import warm_up
 from barograph.model import Instance, Plan
 from barograph.testing.local_cluster import PARALLELISM, LocalCluster, OpenSession, RunningQuery, with_testing_jar
 from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
-from barograph.workloads.workload import Workload
+from bench._busy_split import ONE, SETTLE_S, busy, wait
 from bench._figures import Bar, finish, say
+from bench._pool import in_a_pool, pool_bars, pool_json
+from bench._short_epochs import EPOCH_S, EpochsUse, at_short_epochs
 
 WAYS = ("cooperative", "cgroup")
 DEFAULT = WAYS[0]  # what auto takes
 NONE = "off"
 LIMITS_PCT = (5.0, 20.0, 60.0, 100.0)
 SECONDS = int(os.environ.get("BENCH_SECONDS", "10"))
-BUSY = {"split": 200}
-ONE = {"source": 1, "split": 1, "count": 2}  # with one instance of count, Spark would make one operator of both
 MANY = {"source": 1, "split": 4, "count": 4}
 ASKS_PER_ROW = 2
 COLLECTIONS, EVERY_S = 40, 0.5
 STOP = re.compile(r"Reaching safepoint: (\d+) ns")
-SETTLE_S = 2.0
 ORDERS, BITES_MS = 10, 200
 
 
@@ -89,12 +95,19 @@ def main() -> int:
             "select reflect('org.apache.spark.barograph.testing.AskCost', 'picoseconds') as ps"
         ).collect()
         ask_ns = int(asked["ps"]) / 1000
+        short = dict[float, EpochsUse]()
+        for limit_pct, over in at_short_epochs(stage):
+            short[limit_pct] = over
+            say(f"epochs of {EPOCH_S:g} s, {limit_pct:g} %: used {over.used_pct:.1f} % over {over.epochs} of them")
+    pool = in_a_pool()
     part = 100 * ASKS_PER_ROW * ask_ns / row_ns
     result = {
         "used_pct": {
             way: {f"{pct:g}": {"ten_s": u.ten_s, "one_s": u.one_s, "idle_pct": u.idle_pct} for pct, u in found.items()}
             for way, found in used.items()
         },
+        "short_epochs": {f"{pct:g}": asdict(over) for pct, over in short.items()},
+        "pool": pool_json(pool),
         "bites_ms": bites_ms,
         "stop_ms": stop_ms,
         "ask_ns": ask_ns,
@@ -108,7 +121,10 @@ def main() -> int:
         whole, second = use.off(limit_pct)
         bars.append(Bar(f"{limit_pct:g} % over {SECONDS} s, parts of what it may be off", whole, at_most=1.0))
         bars.append(Bar(f"{limit_pct:g} % over each second, parts of what it may be off", second, at_most=1.0))
-    return finish(result, bars)
+    for limit_pct, over in short.items():
+        what = f"{limit_pct:g} % at epochs of {EPOCH_S:g} s, parts of what it may be off"
+        bars.append(Bar(what, over.off(limit_pct), at_most=1.0))
+    return finish(result, [*bars, *pool_bars(list(pool.values()))])
 
 
 @contextmanager
@@ -139,10 +155,6 @@ def accuracy(stage: LocalCluster, way: str) -> Iterator[tuple[float, Use]]:
             assert outcome.ok and not outcome.left_out, outcome
             wait(counting, SETTLE_S)
             yield limit_pct, measured(counting, split)
-
-
-def busy() -> Workload:
-    return replace(WORDCOUNT, query=partial(WORDCOUNT.query, busy_us=BUSY))
 
 
 def bites(stage: LocalCluster, way: str) -> list[int]:
@@ -214,11 +226,6 @@ def cheapest_row_ns(stage: LocalCluster) -> float:
         metrics = stage.engine.observe().metrics
         rows = [metrics.row(i) for i in metrics.instances if i.operator != "source"]
         return min(1e9 * row.cpu_s / row.executed for row in rows)
-
-
-def wait(counting: RunningQuery, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    counting.settle(lambda: time.monotonic() > end, seconds + 60.0, look_s=min(0.5, seconds))
 
 
 if __name__ == "__main__":

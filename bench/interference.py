@@ -6,19 +6,25 @@ limits; and by the other ways, and without limits. The load of A is a fifth of t
 twice as many instances, alternates every 5 s between a tenth and one and a half times the capacity.
 
 JSON: ``capacity_lines_s``; ``a_p99_ms``, ``a_mean_ms`` and ``b_out_words_s``, each a list over the rounds for ``idle``
-and each way; ``ratio``: by way, of each round, A's p99 beside a surging B to A's beside an idle one. Bars, by the
-default way: the median of the ratios at most 1.2, none above 2. BENCH_ROUNDS (5) rounds of about seven minutes;
-BENCH_SECONDS (60) are measured of each case.
+and each way; ``in_force``: for the same, the ways in which the executors said, twice a second, that they held limits;
+``ratio``: by way, of each round that counts, A's p99 beside a surging B to A's beside an idle one; ``not_counted``:
+rounds in which another way than the one that was asked for was in force, with the executors' reasons; they count for no
+way. Bars, by the default way: the median of the ratios at most 1.2, none above 2, more than half of the rounds count.
+BENCH_ROUNDS (5) rounds of about seven minutes; BENCH_SECONDS (60) are measured of each case.
 """
 
 import os
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 
 from barograph.engines.latency import Histogram
+from barograph.engines.spark.bridge.reports import Executor
 from barograph.engines.spark.cluster.settings import ClusterSettings
+from barograph.engines.spark.orders.share_orders import OFF
 from barograph.experiments.running.warm_up import warm_up
 from barograph.testing.local_cluster import AUTO, PARALLELISM, LocalCluster, RunningQuery, open_local_cluster
 from barograph.workloads.wordcount import WORKLOAD as WORDCOUNT
@@ -30,14 +36,73 @@ WARM_S, MEASURED_S = 20.0, float(os.environ.get("BENCH_SECONDS", "60"))
 A_PART, B_LOW, B_HIGH = 0.2, 0.1, 1.5
 B_INSTANCES = {"source": 4, "split": 4, "count": 6}
 IDLE = "idle"
-WAYS = (AUTO, "cgroup", "off")
+WAYS = (AUTO, "cgroup", OFF)
 KINDS = (IDLE, *WAYS)
 STAY = {"cuts_per_hour": 0, "moves_per_hour": 0, "rescales_per_hour": 0}  # the first plan of all is free
 Figures = dict[str, dict[str, list[float]]]
 
 
+@dataclass
+class InForce:
+    """The ways in which executors held limits while something was measured, each with their reasons."""
+
+    ways: dict[str, set[str]] = field(default_factory=dict)
+
+    def saw(self, executors: Iterable[Executor]) -> None:
+        for executor in executors:
+            because = {executor.enforces_because} if executor.enforces_because else set()
+            self.ways.setdefault(executor.enforces or "unknown", set()).update(because)
+
+    def counts_for(self, asked: str) -> bool:
+        """Whether no executor held limits in another way at any time. The default may be any way but off."""
+        (only, *others) = sorted(self.ways) or ["unknown"]
+        return not others and (only not in (OFF, "unknown") if asked == AUTO else only == asked)
+
+    def __str__(self) -> str:
+        found = (f"{way} ({'; '.join(sorted(because))})" if because else way for way, because in self.ways.items())
+        return ", ".join(sorted(found))
+
+
+Ways = dict[str, list[InForce]]
+
+
+def ratios(p99_ms: Mapping[str, Sequence[float]], in_force: Mapping[str, Sequence[InForce]]) -> dict[str, list[float]]:
+    """By way, of the rounds that count for it."""
+    return {
+        way: [
+            round(b / a, 3)
+            for a, b, held in zip(p99_ms[IDLE], p99_ms[way], in_force[way], strict=True)
+            if held.counts_for(way)
+        ]
+        for way in WAYS
+    }
+
+
+def not_counted(in_force: Mapping[str, Sequence[InForce]]) -> list[str]:
+    return [
+        f"round {turn}, {way}: not counted, because limits were held by {held}"
+        for way in WAYS
+        for turn, held in enumerate(in_force[way])
+        if not held.counts_for(way)
+    ]
+
+
+def bars(counted: Sequence[float], rounds: int) -> list[Bar]:
+    """By the default way. Without a round that counts there is no ratio."""
+    name = "A's p99 beside a surging B to A's beside an idle one"
+    enough = Bar("rounds by the default way that count", len(counted), at_least=rounds // 2 + 1)
+    if not counted:
+        return [enough]
+    return [
+        Bar(f"{name}, median", statistics.median(counted), at_most=1.2),
+        Bar(f"{name}, worst", max(counted), at_most=2.0),
+        enough,
+    ]
+
+
 def main() -> int:
     found: Figures = {key: {kind: [] for kind in KINDS} for key in ("a_p99_ms", "a_mean_ms", "b_out_words_s")}
+    in_force: Ways = {kind: [] for kind in KINDS}
     with open_local_cluster(ClusterSettings(nodes=3, node_cpu=0.5, seats=8)) as stage:
         warm_up(stage.spark, WORDCOUNT, PARALLELISM)
         stage.cluster.fence()
@@ -45,22 +110,23 @@ def main() -> int:
         say(f"capacity {capacity:,.0f} lines/s")
         for turn in range(ROUNDS):
             for kind in KINDS:
-                one(stage, kind, turn, capacity, found)
-    p99 = found["a_p99_ms"]
-    ratio = {way: [round(b / a, 3) for a, b in zip(p99[IDLE], p99[way], strict=True)] for way in WAYS}
-    result = {"capacity_lines_s": round(capacity), **found, "ratio": ratio}
-    name = "A's p99 beside a surging B to A's beside an idle one"
-    return finish(
-        result,
-        [
-            Bar(f"{name}, median", statistics.median(ratio[AUTO]), at_most=1.2),
-            Bar(f"{name}, worst", max(ratio[AUTO]), at_most=2.0),
-        ],
-    )
+                in_force[kind].append(one(stage, kind, turn, capacity, found))
+    ratio, left_out = ratios(found["a_p99_ms"], in_force), not_counted(in_force)
+    for sentence in left_out:
+        say(sentence)
+    result = {
+        "capacity_lines_s": round(capacity),
+        **found,
+        "in_force": {kind: [sorted(held.ways) for held in rounds] for kind, rounds in in_force.items()},
+        "ratio": ratio,
+        "not_counted": left_out,
+    }
+    return finish(result, bars(ratio[AUTO], ROUNDS))
 
 
-def one(stage: LocalCluster, kind: str, turn: int, capacity: float, found: Figures) -> None:
+def one(stage: LocalCluster, kind: str, turn: int, capacity: float, found: Figures) -> InForce:
     """One of the cases, from the start of its queries to their end. Names differ, so that no state is reused."""
+    held = InForce()
     way = AUTO if kind == IDLE else kind
     stage.engine.enforce(way)
     surge = f"onoff high={round(B_HIGH * capacity)} low={round(B_LOW * capacity)} share=0.5 period=10s"
@@ -74,7 +140,7 @@ def one(stage: LocalCluster, kind: str, turn: int, capacity: float, found: Figur
         look(a, WARM_S)
         before, out_before = stage.engine.latency(a.name, "due"), b.output()
         start = time.monotonic()
-        look(a, MEASURED_S)
+        look(a, MEASURED_S, lambda: held.saw(stage.engine.live_executors))
         latency = less(stage.engine.latency(a.name, "due"), before).latency()
         assert latency is not None
         out_s = (b.output() - out_before) / (time.monotonic() - start)
@@ -82,12 +148,19 @@ def one(stage: LocalCluster, kind: str, turn: int, capacity: float, found: Figur
         found["a_mean_ms"][kind].append(round(latency.mean, 1))
         found["b_out_words_s"][kind].append(round(out_s))
         say(f"round {turn}, {kind}: A p99 {latency.p99:.0f} ms, mean {latency.mean:.1f} ms; B {out_s:,.0f} words/s")
-        say(f"  {where(stage, a.name)} | {where(stage, b.name)}")
+        say(f"  {where(stage, a.name)} | {where(stage, b.name)}; limits by {held}")
+        return held
 
 
-def look(counting: RunningQuery, seconds: float) -> None:
+def look(counting: RunningQuery, seconds: float, each: Callable[[], None] = lambda: None) -> None:
+    """each: called at every look."""
     end = time.monotonic() + seconds
-    counting.settle(lambda: time.monotonic() > end, seconds + 60.0, look_s=0.5)
+
+    def is_over() -> bool:
+        each()
+        return time.monotonic() > end
+
+    counting.settle(is_over, seconds + 60.0, look_s=0.5)
 
 
 def less(now: Histogram, before: Histogram) -> Histogram:

@@ -11,8 +11,11 @@ import org.apache.spark.TaskContext
  *
  * While an epoch begins and ends there is no limit: the work then, such as opening and writing state, keeps the whole
  * topology waiting. isCut: whether the epoch is to end. pool: of all instances of the executor that have limits.
+ * beginningNs: how long the beginning is, from its first row.
  */
-final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Pool = Pool.here) {
+final class Allowance(
+    isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Pool = Pool.here,
+    val beginningNs: Long = Allowance.BeginningNs) {
   @volatile private var cores = Allowance.Free
   @volatile private var pooled = false
   @volatile private var reservedCores = 0.0
@@ -165,7 +168,7 @@ final class Allowance(isCut: () => Boolean, clock: CpuClock = CpuClock, pool: Po
 
   /** Whether its epoch begins or ends now. */
   def isLifted(nowNs: Long): Boolean =
-    ending || begunNs == 0L || nowNs - begunNs < Allowance.BeginningNs || isCut()
+    ending || begunNs == 0L || nowNs - begunNs < beginningNs || isCut()
 
   /** Time for which it was held back so far. */
   def throttledNsBy(nowNs: Long): Long = {
@@ -192,5 +195,7 @@ object Allowance {
   val SliceNs = 50000000L
   /** The first rows of an epoch load and compile code. */
   val BeginningNs = 250000000L
+  /** Where they find that done, only state is to be opened. At epochs of 5 s this adds a point to what a limit says. */
+  val ShortBeginningNs = 50000000L
   private val MostRows = 1 << 16
 }

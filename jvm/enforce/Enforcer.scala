@@ -18,7 +18,7 @@ final class Enforcer(
     shareOf: InstanceKey => Share = Shares.of,
     noClock: String = CpuClock.problem,
     pool: Pool = Pool.here,
-    quotaMilliCores: () => Long = () => Capacity.now().groupMilliCores,
+    quotaMilliCores: () => Long,
     nowNs: () => Long = () => System.nanoTime()) extends Logging {
   @volatile private var state = Way.chosen(Way.Auto, noClock, "")
   private var stopped = Map.empty[InstanceKey, Long]

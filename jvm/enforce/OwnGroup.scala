@@ -32,9 +32,13 @@ final case class OwnGroup(version: Int, path: Path, root: Path) {
   }
 
   /** The least of its own quota and those of the groups around it, as far as they can be read. */
-  def fence: Option[Quota] = {
+  def fence: Option[Quota] = fenced.map(_._2)
+
+  /** The group that has the least quota, and that quota. */
+  def fenced: Option[(Path, Quota)] = {
     val around = Iterator.iterate(path)(_.getParent).takeWhile(p => p != null && p.startsWith(root))
-    around.flatMap(p => Try(quotaOf(p)).toOption.flatten).reduceOption((a, b) => if (a.isAbove(b)) b else a)
+    around.flatMap(p => Try(quotaOf(p)).toOption.flatten.map(p -> _))
+      .reduceOption((a, b) => if (a._2.isAbove(b._2)) b else a)
   }
 }
 

@@ -48,6 +48,7 @@ object Messages {
       to.long(share.limitMilliPct); to.long(share.reservedMilliPct)
     }
     to.text(orders.enforce)
+    to.each(orders.sharers) { case (executor, count) => to.text(executor); to.int(count) }
   }
 
   def ordersIn(message: Array[Byte]): Orders = read(message, Wire.Orders) { from =>
@@ -55,7 +56,7 @@ object Messages {
       from.long(), from.each(from.text() -> from.long()).toMap, from.each(from.text()).toSet,
       from.each(from.text() -> from.long()).toMap,
       from.each(InstanceKey(from.text(), from.text(), from.int()) -> Share(from.long(), from.long())).toMap,
-      from.text())
+      from.text(), from.each(from.text() -> from.int()).toMap)
   }
 
   def howFar(instances: Seq[HowFar]): Array[Byte] = written(Wire.HowFar) { to =>

@@ -34,6 +34,7 @@ object Ledger {
   private val lengths = mutable.Map[String, Long]()
   private var shares = Map.empty[InstanceKey, Share]
   private var enforce = Way.Auto
+  private val sharers = new Sharers
   private var ordersVersion = 0L
   private val firstUsed = mutable.Map[String, Deadline]() // executor -> when an instance was first seated there
   private val Cold = 5.seconds
@@ -45,6 +46,7 @@ object Ledger {
     resting.clear()
     shares = Map.empty
     enforce = Way.Auto
+    sharers.changes(Nil)
     planned.clear()
     live = (Seq.empty, 0L)
     changed = Stamps.next()
@@ -60,11 +62,15 @@ object Ledger {
   def executorRemoved(id: String): Unit = synchronized {
     executors -= id
     firstUsed -= id
+    if (sharers.changes(executors.values)) ordersVersion += 1
   }
 
   /** What an executor says of the CPU that it may use, and of how it holds instances to their limits. */
   def executorSays(id: String, capacity: Capacity, enforced: Enforced): Unit = synchronized {
-    executors.get(id).foreach(e => executors(id) = e.copy(capacity = capacity, enforced = enforced))
+    executors.get(id).foreach { e =>
+      executors(id) = e.copy(capacity = capacity, enforced = enforced)
+      if (e.capacity != capacity && sharers.changes(executors.values)) ordersVersion += 1
+    }
   }
 
   def liveExecutors(context: SparkContext): Seq[ExecutorSeats] = {
@@ -199,7 +205,7 @@ object Ledger {
 
   /** What executors must know now. */
   def current: Orders = synchronized {
-    Orders(ordersVersion, cuts.toMap, resting.toSet, lengths.toMap, shares, enforce)
+    Orders(ordersVersion, cuts.toMap, resting.toSet, lengths.toMap, shares, enforce, sharers.now)
   }
 
   /** Exactly these instances are limited from now on. */

@@ -4,12 +4,12 @@ import java.util.concurrent.ConcurrentHashMap
 
 /**
  * What executors must know: for each query run, the last epoch that must end now (it only grows during a run);
- * the topologies whose sources rest; the length of epochs in milliseconds, if it is not the trigger's; and the CPU of
- * instances, with the way by which it should be enforced.
+ * the topologies whose sources rest; the length of epochs in milliseconds, if it is not the trigger's; the CPU of
+ * instances, with the way by which it should be enforced; and for executors with a common quota, how many they are.
  */
 final case class Orders(
     version: Long, cuts: Map[String, Long], resting: Set[String], lengths: Map[String, Long],
-    shares: Map[InstanceKey, Share] = Map.empty, enforce: String = "auto")
+    shares: Map[InstanceKey, Share] = Map.empty, enforce: String = "auto", sharers: Map[String, Int] = Map.empty)
 
 /** The orders of one topology: parallelism by operator, executor by instance. Kept on the driver only. */
 final case class TopologyOrders(version: Long, parallelism: Map[String, Int], places: Map[(String, Int), String])

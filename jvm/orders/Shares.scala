@@ -16,12 +16,16 @@ final case class Share(limitMilliPct: Long, reservedMilliPct: Long) {
 object Shares {
   @volatile private var ordered = Map.empty[InstanceKey, Share]
   @volatile private var wished = "auto"
+  @volatile private var together = Map.empty[String, Int]
   @volatile private var follow: () => Unit = () => ()
 
   /** Null if the instance is not limited. */
   def of(instance: InstanceKey): Share = ordered.getOrElse(instance, null)
 
   def wish: String = wished
+
+  /** How many executors share the quota of this one's control group, itself included. */
+  def sharers(executor: String): Int = together.getOrElse(executor, 1)
 
   /** Call this after each order, also after one that cuts; only the last such call counts. */
   def onOrder(call: () => Unit): Unit = follow = call
@@ -32,5 +36,6 @@ object Shares {
   def take(orders: Orders): Unit = {
     ordered = orders.shares
     wished = orders.enforce
+    together = orders.sharers
   }
 }

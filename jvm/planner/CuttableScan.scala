@@ -71,7 +71,8 @@ class CuttableReader(
 
   // Short enough that a cut is not delayed, long enough that an idle source costs no CPU.
   private val sliceMs = 20L
-  private val restMs = 2L
+  private var restsSinceNs = 0L
+  private def restMs: Long = CuttableReader.restMs(System.nanoTime() - restsSinceNs)
   private val life = Lives.current
   private val task = TaskContext.get()
   if (life != null) life.reads = true
@@ -151,6 +152,7 @@ class CuttableReader(
 
   /** All earlier rows have been handed on by now: the next row is requested only after that. */
   private def rest(): Unit = {
+    restsSinceNs = System.nanoTime()
     if (life != null) { life.meter.idleBegins(); life.rests = true }
     try while (gate.shut && cut.epoch < epoch && leftOfEpochNs() > 0L) Thread.sleep(restMs)
     finally if (life != null) { life.rests = false; life.meter.idleEnds() }
@@ -159,4 +161,8 @@ class CuttableReader(
 
 object CuttableReader {
   private val ShortNs = 1000000L // a call that takes less works: it takes a row that was fetched before
+
+  /** For how long a reader sleeps that has rested for so long: a tenth of that, so that short rests are hardly longer
+   *  for it, and long ones, which may last for hours, cost little CPU. */
+  private[planner] def restMs(restedNs: Long): Long = math.min(20L, math.max(2L, restedNs / 10000000L))
 }

@@ -10,6 +10,7 @@ import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 import org.apache.spark.barograph.enforce.{Capacity, Enforcer, Groups, OwnGroup}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
 import org.apache.spark.barograph.messages.{Malformed, Messages}
+import org.apache.spark.barograph.orders.Shares
 import org.apache.spark.barograph.shuffle.ShuffleKey
 import org.apache.spark.barograph.telemetry.ProcessUse
 
@@ -26,10 +27,13 @@ object ExecutorHands {
 class ExecutorHands extends ExecutorPlugin {
   private var reporter: Reporter = _
   private val reach = new Reach(() => SparkInternals.peers())
-  private val enforcer = new Enforcer(new Groups(() => OwnGroup.find(), ProcessHandle.current().pid()))
+  @volatile private var executor = ""
+  private val enforcer = new Enforcer(
+    new Groups(() => OwnGroup.find(), ProcessHandle.current().pid()),
+    quotaMilliCores = () => Capacity.now().part(Shares.sharers(executor)))
 
   override def init(plugin: PluginContext, extra: JMap[String, String]): Unit = {
-    val executor = plugin.executorID()
+    executor = plugin.executorID()
     ExecutorHands.plugin = plugin
     plugin.ask(Messages.askKey) match {
       case key: Array[Byte] => ShuffleKey.take(Messages.keyIn(key))

@@ -29,7 +29,8 @@ final class Life(
   val meter = new Meter
   val key: InstanceKey = InstanceKey(topology, operator, index)
   private val cut = Cuts.of(runId)
-  val allowance = new Allowance(() => cut.epoch >= epoch)
+  val allowance =
+    new Allowance(() => cut.epoch >= epoch, beginningNs = WarmOperators.here.beginningNs(runId, operator))
   /** Whether it reads from a source; whether it rests and has no row left to hand on. */
   @volatile var reads: Boolean = false
   @volatile var rests: Boolean = false
@@ -70,6 +71,7 @@ final class Life(
     endedNs = System.nanoTime()
     endedCpuNs = Lives.threads.getCurrentThreadCpuTime
     endedMs = System.currentTimeMillis()
+    WarmOperators.here.ran(runId, operator, endedNs - startedNs, meter.executed.value + rowsRead.value)
   }
 
   /** (centisecond, count) pairs since the last call, and how many there were before. Called by the reporter. */

@@ -30,13 +30,13 @@ class AllowanceTest {
    * Works on rows of this length until it must wait or the time is over, and is told to look twenty times a second.
    * Returns for how long it must wait.
    */
-  private def work(rowNs: Long, forNs: Long): Long = {
+  private def work(rowNs: Long, forNs: Long, on: Allowance = allowance): Long = {
     val end = clock.now + forNs
     var told = clock.now
     var wait = 0L
     while (wait == 0L && clock.now < end) {
-      if (clock.now - told >= Enforcer.EveryMs * MsNs) { told = clock.now; allowance.lookSoon() }
-      wait = allowance.waitNs()
+      if (clock.now - told >= Enforcer.EveryMs * MsNs) { told = clock.now; on.lookSoon() }
+      wait = on.waitNs()
       if (wait == 0L) { clock.now += rowNs; clock.cpu += rowNs }
     }
     wait
@@ -144,6 +144,35 @@ class AllowanceTest {
     assertEquals(0L, work(100000L, Allowance.BeginningNs - MsNs))
     assertTrue(work(100000L, 100 * MsNs) > 0L)
     assertFalse(allowance.isLifted(clock.now))
+  }
+
+  @Test def aBeginningMayBeShorter(): Unit = {
+    val own = new Allowance(() => cut, clock, beginningNs = Allowance.ShortBeginningNs)
+    own.limit(0.01)
+    assertEquals(0L, work(100000L, Allowance.ShortBeginningNs - MsNs, own))
+    assertTrue(work(100000L, 100 * MsNs, own) > 0L)
+    assertFalse(own.isLifted(clock.now))
+    assertTrue(clock.now < Allowance.BeginningNs)
+  }
+
+  /** The twelve epochs of a minute that has epochs of 5 s. */
+  @Test def aLimitHoldsOverShortEpochs(): Unit = {
+    val fromCpuNs = clock.cpu
+    val fromNs = clock.now
+    for (_ <- 1 to 12) {
+      val own = new Allowance(() => cut, clock, beginningNs = Allowance.ShortBeginningNs)
+      own.limit(0.05)
+      val endNs = clock.now + 5000 * MsNs
+      while (clock.now < endNs) {
+        val wait = work(200000L, endNs - clock.now, own)
+        if (wait > 0L) {
+          clock.now += Math.min(wait, Allowance.SliceNs)
+          own.rest(1L)
+        }
+      }
+    }
+    val part = (clock.cpu - fromCpuNs).toDouble / (clock.now - fromNs)
+    assertEquals(0.06, part, 0.005, s"it used $part of a core")
   }
 
   @Test def aCutAndTheEndOfInputLiftTheLimit(): Unit = {

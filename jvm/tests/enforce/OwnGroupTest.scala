@@ -35,7 +35,26 @@ class OwnGroupTest {
       Files.writeString(group.resolve("cpu.max"), text + "\n")
     }
     assertEquals(Some(Quota(50000L, 100000L)), OwnGroup(2, inner, folder).fence)
+    assertEquals(Some(outer), OwnGroup(2, inner, folder).fenced.map(_._1))
+    Files.writeString(inner.resolve("cpu.max"), "10000 20000\n")
+    assertEquals(Some(inner), OwnGroup(2, inner, folder).fenced.map(_._1), "its own, of equal ones")
     assertEquals(None, OwnGroup(2, folder, folder).fence)
+  }
+
+  @Test def executorsOfOneGroupTakeEqualPartsOfItsQuota(): Unit = {
+    assertEquals(Seq(500L, 500L, 250L, 166L), Seq(0, 1, 2, 3).map(Capacity("/node 7", 500L, 2000L).part))
+    assertEquals(0L, Capacity("/ 1", 0L, 2000L).part(3))
+  }
+
+  /** In each its own group is at the same path. */
+  @Test def groupsOfTwoContainersAreToldApart(@TempDir folder: Path): Unit = {
+    val (seen, aside) = (folder.resolve("cgroup"), folder.resolve("aside"))
+    Files.createDirectory(seen)
+    val first = Capacity.nameOf(seen)
+    assertEquals(first, Capacity.nameOf(seen))
+    Files.move(seen, aside)
+    Files.createDirectory(seen)
+    assertNotEquals(first, Capacity.nameOf(seen))
   }
 
   @Test def quotasOfVersion1AreRead(@TempDir folder: Path): Unit = {

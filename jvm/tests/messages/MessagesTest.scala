@@ -15,7 +15,7 @@ class MessagesTest {
   private val orders = Orders(
     17L, Map("run" -> 3L, "other" -> Long.MinValue), Set("quiet", "wörter"), Map("wörter" -> 5000L),
     Map(InstanceKey("wörter", "count", 3) -> Share(12500L, 0L), InstanceKey("t", "count", 0) -> Share(100000L, 7L)),
-    "cgroup")
+    "cgroup", Map("1" -> 2, "2" -> 2))
   private val instance = HowFar("run", 12L, "count", 3, reads = false, waits = true, taken = 10L, sent = 0L)
 
   private val samples: Seq[(Array[Byte], Array[Byte] => Any)] = Seq(

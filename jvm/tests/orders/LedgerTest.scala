@@ -5,6 +5,7 @@ import java.util.concurrent.{CompletableFuture, TimeUnit}
 import org.junit.jupiter.api.{BeforeEach, Test, Timeout}
 import org.junit.jupiter.api.Assertions._
 
+import org.apache.spark.barograph.enforce.{Capacity, Enforced}
 import org.apache.spark.barograph.planner.{EdgeSketch, OperatorSketch, TopologySketch}
 
 /** The ledger without Spark: live executors are given. */
@@ -105,6 +106,24 @@ class LedgerTest {
     Ledger.rest(Set.empty)
     Ledger.pace(Map.empty)
     assertEquals(Orders(before + 4, Map.empty, Set.empty, Map.empty), Ledger.current)
+  }
+
+  @Test def executorsAreToldHowManyShareAQuota(): Unit = {
+    val both = Seq("1", "2").map(ExecutorSeats(_, "h1", 2, 0L, 2))
+    both.foreach(Ledger.executorAdded)
+    val capacity = Capacity("/node 7", 500L, 2000L)
+    def says(id: String): Unit = Ledger.executorSays(id, capacity, Enforced("cooperative", ""))
+    says("1")
+    assertEquals(Map.empty, Ledger.current.sharers)
+    val before = Ledger.current.version
+    says("2")
+    assertEquals(Map("1" -> 2, "2" -> 2), Ledger.current.sharers)
+    assertEquals(before + 1, Ledger.current.version)
+    says("2")
+    assertEquals(before + 1, Ledger.current.version, "it is no news")
+    Ledger.executorRemoved("2")
+    assertEquals(Map.empty, Ledger.current.sharers)
+    assertEquals(before + 2, Ledger.current.version)
   }
 
   @Test def theSeatsAndCutsOfAnEndedRunAreForgottenAndItsOrdersAreKept(): Unit = {

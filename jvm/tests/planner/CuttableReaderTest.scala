@@ -65,6 +65,21 @@ class CuttableReaderTest {
     assertFalse(reading.isAlive, "it did not hear the cut")
   }
 
+  /** How often a reader looks whether its gate is open again, from and to these milliseconds of its rest. */
+  private def looks(fromMs: Long, toMs: Long): Int =
+    Iterator.iterate(fromMs)(ms => ms + CuttableReader.restMs(ms * 1000000L)).takeWhile(_ < toMs).size
+
+  @Test def aLongRestIsLookedAtFiftyTimesASecond(): Unit = {
+    assertEquals(50, looks(1000L, 2000L))
+    assertEquals(50, looks(DayMs, DayMs + 1000L))
+    assertTrue(looks(0L, 1000L) < 100, s"${looks(0L, 1000L)} times in the first second")
+  }
+
+  @Test def aShortRestIsAtMostATenthLonger(): Unit = {
+    assertEquals(10, looks(0L, 20L))
+    for (ms <- 20L to 1000L) assertTrue(CuttableReader.restMs(ms * 1000000L) <= ms / 10L, s"after $ms ms")
+  }
+
   /** Spark interrupts the thread of a task that it kills. */
   @Test def aReaderThatIsHeldBackHearsAKill(): Unit = {
     val life = new Life("killed", "killed-run", 0L, "source", 0, "1", 0, 0, 1L)

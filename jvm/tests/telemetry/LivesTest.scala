@@ -1,5 +1,6 @@
 package org.apache.spark.barograph.telemetry
 
+import org.apache.spark.barograph.enforce.Allowance
 import org.junit.jupiter.api.{AfterEach, Test}
 import org.junit.jupiter.api.Assertions._
 
@@ -75,6 +76,17 @@ class LivesTest {
     assertEquals(0L, first.outputBefore)
     assertEquals(first.output.length / 2L, last.outputBefore)
     assertEquals(2L, (first.output ++ last.output).grouped(2).map(_(1)).sum)
+  }
+
+  @Test def theNextEpochOfAnOperatorThatHasWorkedHereHasAShortBeginning(): Unit = {
+    def life(epoch: Long): Life = new Life("lives", "warm-run", epoch, "split", 0, "executor-1", 1, 1, 1L)
+    val first = life(0L)
+    assertEquals(Allowance.BeginningNs, first.allowance.beginningNs)
+    first.rowsRead.increment()
+    val madeNs = System.nanoTime()
+    while (System.nanoTime() - madeNs < Allowance.BeginningNs) Thread.onSpinWait()
+    first.end()
+    assertEquals(Allowance.ShortBeginningNs, life(1L).allowance.beginningNs)
   }
 
   @Test def fewAreReportedEachTimeAndManyInTheirTurn(): Unit = {
