@@ -53,7 +53,7 @@ class ReasonCode(StrEnum):
     # Scalers: a target for the p99 of a topology.
     TARGET_HELD = "target-held"  # the forecast p99 is below the target, with so much CPU and so many nodes
     TARGET_MISSED = "target-missed"  # no CPU of the cluster, or no CPU at all, brings the forecast p99 below the target
-    TARGET_BLIND = "target-blind"  # no latency is measured, so the target is not followed
+    TARGET_BLIND = "target-blind"  # nothing tells how the p99 follows CPU, so the target is not followed
 
     # What the owner of a topology declares, for every policy.
     MOST_INSTANCES = "most-instances"  # more are wanted than the operator may have

@@ -102,11 +102,23 @@ def test_where_limits_are_above_shares_a_row_is_executed_at_its_limit() -> None:
 
 def test_a_quota_may_stand_against_it() -> None:
     assert decided(cycles(25.0))[1][-1].code is ReasonCode.TARGET_HELD
-    assert decided(cycles(25.0, quota=61.0))[1][-1].code is ReasonCode.TARGET_MISSED
+    said = decided(cycles(25.0, quota=61.0))[1][-1]
+    assert said.code is ReasonCode.TARGET_MISSED
+    assert "its quota is 61 %" in said.why and "more CPU brings little" not in said.why
+
+
+def test_a_quota_is_not_blamed_where_more_cpu_would_not_help() -> None:
+    """Rows take 400 ms whatever the load."""
+    said = decided(cycles(100.0, 400.0, quota=100.0))[1][-1]
+    assert said.code is ReasonCode.TARGET_MISSED
+    assert "more CPU brings little" in said.why and "quota" not in said.why
 
 
 def test_a_small_cluster_may_stand_against_it() -> None:
-    assert decided(cycles(25.0, cluster=nodes(2, 35.0)))[1][-1].code is ReasonCode.TARGET_MISSED
+    for cluster, why in ((nodes(2, 35.0), "no instance may have more than 35 %"), (nodes(1, 70.0), "have no room for")):
+        said = decided(cycles(25.0, cluster=cluster))[1][-1]
+        assert said.code is ReasonCode.TARGET_MISSED
+        assert why in said.why and "more CPU brings little" not in said.why
 
 
 def test_a_share_at_its_limit_needs_more_instances() -> None:
@@ -132,6 +144,24 @@ def test_without_latency_the_target_is_not_followed_and_that_is_said() -> None:
     assert demand.operators == plain.operators
     assert {r.code for r in said} == {ReasonCode.TARGET_BLIND}
     assert "latency.column" in said[0].why
+
+
+@pytest.mark.parametrize("epoch_cycles", [1, 2, 3])
+def test_without_a_cycle_between_two_pauses_the_target_is_not_followed_and_that_is_said(epoch_cycles: int) -> None:
+    _, said = decided(cycles(50.0, epoch_cycles=epoch_cycles))
+    assert {r.code for r in said} == {ReasonCode.TARGET_BLIND}
+    assert "an epoch ends every" in said[-1].why
+
+
+def test_an_operator_without_rows_is_named_as_the_reason_why_the_target_is_not_followed() -> None:
+    snapshots = []
+    for now in cycles(50.0):
+        numbers = {"s": work(1000.0, ms=0.2), "a": work(0.0, ms=1.0)}
+        idle = seen(now.topologies[0], numbers, cycle_s=2.0, at_s=now.at_s)
+        snapshots.append(replace(idle, topology_metrics=now.topology_metrics))
+    _, said = decided(snapshots)
+    assert [r.code for r in said[-1:]] == [ReasonCode.TARGET_BLIND]
+    assert "what a row costs at a is not known" in said[-1].why
 
 
 def test_without_a_target_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:

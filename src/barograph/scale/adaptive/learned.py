@@ -20,6 +20,8 @@ from barograph.scale.adaptive.queueing import Leg, leg, path_p99_s
 LOOK_CYCLES = 40
 FEWEST = 3  # cycles; fewer say nothing
 AFTER_BOUNDARY = 2  # cycles in which the backlog of a pause is cleared
+BLIND_CYCLES = 5  # with rows and without any latency, after which it is said that there is none
+UNLEARNED_CYCLES = 15  # with a latency; a start needs some of them until its first moves are over
 BELOW = 0.8  # the part of the cycles that stay below the forecast
 _PRIOR_PAIRS = 100  # how many pairs of cycles the model itself counts for, whose factor is 1
 _APART_S = 1e-3  # cycles whose model values are nearer than this tell no slope
@@ -84,6 +86,26 @@ def boundaries(history: Sequence[Cycle], now: Snapshot, topology: str) -> tuple[
     known = [(s.at_s, m.epoch) for s in seen if (m := metrics_of(s, topology)) is not None]
     ended = sum(max(0, b[1] - a[1]) for a, b in pairwise(known))
     return ended, known[-1][0] - known[0][0] if known else 0.0
+
+
+def why_blind(history: Sequence[Cycle], now: Snapshot, topology: str, idle: Sequence[str]) -> str | None:
+    """Why the target of a topology of which nothing was learned is not followed; None while that is no wonder. idle:
+    operators that have executed nothing so far."""
+    seen = [metrics_of(s, topology) for s in (*(c.snapshot for c in history), now)]
+    known = [m for m in seen if m is not None and m.completed_rows > 0]
+    timed = sum(p99_ms(m) is not None for m in known)
+    if len(known) >= BLIND_CYCLES and timed == 0:
+        why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
+        return f"{why}; name the column that has one (latency.column)"
+    if timed < UNLEARNED_CYCLES:
+        return None
+    if idle:
+        return f"the target of its p99 is not followed: what a row costs at {', '.join(idle)} is not known without rows"
+    ended, seconds = boundaries(history, now, topology)
+    if ended * (AFTER_BOUNDARY + 2) < len(seen):
+        return None
+    why = f"the target of its p99 is not followed: an epoch ends every {seconds / ended:.0f} s, and cycles without its"
+    return f"{why} pause are needed; give longer epochs (recovery, the query's trigger) or a shorter cycle"
 
 
 def _calm(seen: Sequence[Snapshot], topology: str) -> list[tuple[Snapshot, TopologyMetrics]]:

@@ -20,7 +20,7 @@ from barograph.model import Cycle, Frame, OperatorDemand, Reason, ReasonCode, Sn
 from barograph.model.plan import BOUNDARY_S
 from barograph.scale.adaptive.cost import Cost
 from barograph.scale.adaptive.instances import Need
-from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms
+from barograph.scale.adaptive.learned import Learned, boundaries, learn, metrics_of, p99_ms, why_blind
 from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
 
 HIGHEST, LOWEST = 0.95, 0.1  # of the part of a share that is used
@@ -31,7 +31,6 @@ OFTEN = 3  # boundaries that are seen before their number per second is known
 RISE_CYCLES = 2  # in which the load rises before a share follows: one until it is seen, one until that is in force
 LOOK_CYCLES = 20  # in which the fastest rise of the load is looked for
 MOST_RISE = 2.0
-BLIND_CYCLES = 5  # with rows and without any latency, after which it is said that there is none
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +116,14 @@ def target_reason(
     target_ms = 1e3 * aim.target_s
     about, numbers = topology.name, {"target_p99_ms": target_ms}
     if aim.learned is None:
-        if not _blind(history, now, about):
-            return None
-        why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
-        return Reason(about, ReasonCode.TARGET_BLIND, f"{why}; name the column that has one (latency.column)", numbers)
+        why = why_blind(history, now, about, [name for name, need in aim.needs.items() if need.kappa_s is None])
+        return None if why is None else Reason(about, ReasonCode.TARGET_BLIND, why, numbers)
     shares = {o.operator: np.array(o.shares_pct) for o in sized if o.topology == about}
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
     cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
-    legs = {
-        name: _leg(_over(need, len(shares[name])), cut * shares[name], cut * aim.burst_pct.get(name, 0.0))
-        for name, need in aim.needs.items()
-    }
+    needs = {name: _over(need, len(shares[name])) for name, need in aim.needs.items()}
+    legs = _legs(needs, {name: cut * pct for name, pct in shares.items()}, aim.burst_pct, cut)
     model_s, path = path_p99_s(topology, legs)
     p99_s = aim.learned.p99_s(model_s)
     ended, seconds = boundaries(history, now, about)
@@ -143,7 +138,8 @@ def target_reason(
     held = f"the forecast p99 is {1e3 * p99_s:.0f} ms with {cost.text}"
     if p99_s > aim.target_s:
         slowest = max(path, key=lambda name: legs[name].mean_s + legs[name].above_s)
-        why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and more CPU brings little; {slowest} takes longest"
+        lacking = _lacking(topology, aim, needs, shares, sized)
+        why = f"a p99 of {target_ms:g} ms cannot be held: {held}, and {lacking}; {slowest} takes longest"
         if key := aim.needs[slowest].key_part:
             why += f", and one key has {key:.0%} of its rows, which more instances do not divide"
         return Reason(about, ReasonCode.TARGET_MISSED, why, numbers)
@@ -154,18 +150,43 @@ def target_reason(
     return Reason(about, ReasonCode.TARGET_HELD, f"a p99 of {target_ms:g} ms is held: {held}", numbers)
 
 
+def _lacking(
+    topology: Topology,
+    aim: Aim,
+    needs: Mapping[str, Need],
+    shares: Mapping[str, NDArray[np.float64]],
+    sized: Sequence[OperatorDemand],
+) -> str:
+    """What stands against the target: the quota, the nodes, or what one instance may have, where more would help.
+
+    shares: as sized, before the quota cuts them.
+    """
+
+    def is_held_with(shares_pct: Mapping[str, NDArray[np.float64]]) -> bool:
+        model_s, _ = path_p99_s(topology, _legs(needs, shares_pct, aim.burst_pct))
+        return aim.learned is not None and aim.learned.p99_s(model_s) <= aim.target_s
+
+    if aim.utilisation.keys() != needs.keys():
+        return "more CPU brings little"
+    wished = {name: np.maximum(shares[name], _shares(need, aim.utilisation[name])) for name, need in needs.items()}
+    wished_pct = sum(float(pct.sum()) for pct in wished.values())
+    quota = topology.quota_cpu_pct
+    if quota is not None and wished_pct > quota and is_held_with(wished):
+        return f"its quota is {quota:g} %, where {wished_pct:.0f} % would hold it"
+    codes = {o.reason.code for o in sized if o.topology == topology.name and o.reason is not None}
+    if codes & {ReasonCode.HEADROOM_GIVEN_UP, ReasonCode.CLUSTER_TOO_SMALL} and is_held_with(wished):
+        return f"the nodes have no room for the {wished_pct:.0f} % that would hold it"
+    if aim.full:
+        most_pct = max(needs[name].limit_pct for name in aim.full)
+        return f"no instance may have more than {most_pct:.0f} % on these nodes, so more CPU needs more instances"
+    return "more CPU brings little"
+
+
 def in_a_hurry(now: Snapshot, topology: Topology) -> bool:
     """Whether the p99 of a topology is above its target now: its backlog is then cleared at once."""
     metrics = metrics_of(now, topology.name)
     measured = None if metrics is None else p99_ms(metrics)
     return topology.target_p99_ms is not None and measured is not None and measured > topology.target_p99_ms
-
-
-def _blind(history: Sequence[Cycle], now: Snapshot, topology: str) -> bool:
-    """Whether rows came out in the last cycles, and never with a latency."""
-    seen = [metrics_of(s, topology) for s in (*(c.snapshot for c in history), now)]
-    known = [m for m in seen if m is not None and m.completed_rows > 0]
-    return len(known) >= BLIND_CYCLES and all(p99_ms(m) is None for m in known)
 
 
 def _shares(need: Need, used: float) -> NDArray[np.float64]:
@@ -190,6 +211,16 @@ def bursts_pct(history: Sequence[Cycle], topology: Topology) -> dict[str, float]
         if instance.topology == topology.name:
             found[instance.operator] = min(pct, found.get(instance.operator, pct))
     return found
+
+
+def _legs(
+    needs: Mapping[str, Need],
+    shares_pct: Mapping[str, NDArray[np.float64]],
+    bursts_pct: Mapping[str, float],
+    cut: float = 1.0,
+) -> dict[str, Leg]:
+    """cut: the part of a burst that a quota leaves."""
+    return {n: _leg(need, shares_pct[n], cut * bursts_pct.get(n, 0.0)) for n, need in needs.items()}
 
 
 def _step(need: Need, used: float, present: Leg, hops: int, burst_pct: float) -> tuple[float, float, Leg]:
