@@ -164,6 +164,16 @@ def test_an_operator_without_rows_is_named_as_the_reason_why_the_target_is_not_f
     assert "what a row costs at a is not known" in said[-1].why
 
 
+def test_a_query_that_rests_is_not_said_to_be_without_latency() -> None:
+    snapshots = cycles(1000.0)
+    rest = seen(snapshots[0].topologies[0], {"s": work(0.0, ms=0.2), "a": work(0.0, ms=1.0)}, cycle_s=2.0)
+    for k in range(20, 80):
+        snapshots.append(replace(rest, at_s=2.0 * k, topology_metrics=(TopologyMetrics("t"),)))
+    _, said = decided(snapshots)
+    assert ReasonCode.TARGET_HELD in {r.code for r in said}
+    assert ReasonCode.TARGET_BLIND not in {r.code for r in said}
+
+
 def test_without_a_target_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("aim_for", "with_rise", "cost_of", "target_reason"):
         monkeypatch.setattr(scaler_module, name, lambda *_: pytest.fail("no topology has a target"))

@@ -93,16 +93,17 @@ def why_blind(history: Sequence[Cycle], now: Snapshot, topology: str, idle: Sequ
     operators that have executed nothing so far."""
     seen = [metrics_of(s, topology) for s in (*(c.snapshot for c in history), now)]
     known = [m for m in seen if m is not None and m.completed_rows > 0]
-    timed = sum(p99_ms(m) is not None for m in known)
-    if len(known) >= BLIND_CYCLES and timed == 0:
+    if len(known) >= BLIND_CYCLES and all(p99_ms(m) is None for m in known):
         why = "the target of its p99 cannot be held: no latency is known, neither by a column nor by record times"
         return f"{why}; name the column that has one (latency.column)"
-    if timed < UNLEARNED_CYCLES:
+    # What was longer ago is not learned from: a query that rests for a while is no wonder either.
+    lately = [m for m in seen[-LOOK_CYCLES - AFTER_BOUNDARY - 1 :] if m is not None]
+    if sum(p99_ms(m) is not None for m in lately) < UNLEARNED_CYCLES:
         return None
     if idle:
         return f"the target of its p99 is not followed: what a row costs at {', '.join(idle)} is not known without rows"
-    ended, seconds = boundaries(history, now, topology)
-    if ended * (AFTER_BOUNDARY + 2) < len(seen):
+    ended, seconds = boundaries(history[-LOOK_CYCLES - AFTER_BOUNDARY :], now, topology)
+    if ended * (AFTER_BOUNDARY + 2) < len(lately):
         return None
     why = f"the target of its p99 is not followed: an epoch ends every {seconds / ended:.0f} s, and cycles without its"
     return f"{why} pause are needed; give longer epochs (recovery, the query's trigger) or a shorter cycle"
