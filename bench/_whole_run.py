@@ -36,5 +36,5 @@ def whole_run(
 def is_exact(report: Report) -> bool:
     """Every row that was due was counted exactly once."""
     rows = report["rows"]
-    counted_once = rows["lost"] == 0 and rows["counted_twice"] == 0 and rows["due"] > 0
+    counted_once = rows["lost"] == 0 and rows["counted_twice"] == 0 and rows["checksum_ok"] and rows["due"] > 0
     return bool(counted_once and report["lines"]["undrained"] == 0)

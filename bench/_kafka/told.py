@@ -40,15 +40,28 @@ class Told:
     def seconds(self) -> float:
         return float(self.report["seconds"])
 
+    def behind_s(self) -> float:
+        """How many seconds of load the query was behind in its first second."""
+        return self.lines[0].backlog / max(1.0, self.lines[0].due_s)
+
+    def has_caught_up(self) -> bool:
+        return any(line.backlog < line.due_s for line in self.lines)
+
     def caught_up_s(self) -> float:
         """Since the first second of the query; to the end of the run where it did not."""
         first = self.lines[0].at_s
         return next((line.at_s for line in self.lines if line.backlog < line.due_s), self.seconds) - first
 
+    def busy_seconds(self) -> int:
+        """In which the backlog was above a second of load; the first second is the start."""
+        return len(self._busy())
+
     def rows_s(self) -> float:
-        """While the backlog was above a second of load; the first second is the start."""
-        busy = [line.read_s for line in self.lines[1:] if line.backlog > line.due_s]
-        return statistics.median(busy) if busy else 0.0
+        """In these seconds; 0 without any."""
+        return statistics.median(self._busy() or [0.0])
+
+    def _busy(self) -> list[float]:
+        return [line.read_s for line in self.lines[1:] if line.backlog > line.due_s]
 
     def written(self) -> float:
         """The part of the rows that were due that was in the topic, in the worst second; 1 without a topic. Below 1

@@ -7,6 +7,7 @@ import pytest
 from bench._kafka.cpu import CpuOverTime, kind_of
 from bench._kafka.ends import BrokerAsked, Ends, EndsWatched
 from bench._kafka.told import Told
+from bench._whole_run import is_exact
 from tests.fetched import needs_kafka
 from tests.polling import until
 
@@ -14,6 +15,7 @@ from barograph.kafka import Login, start_broker
 from barograph.kafka.feed import start_feed
 from barograph.model import Load
 from barograph.workloads.replay import Replay
+from bench import kafka
 
 
 def told(seen: list[int | None], read: list[int], at_s: list[float], ends: Ends | None = None) -> Told:
@@ -52,6 +54,46 @@ def test_figures_of_catching_up() -> None:
     # 10 % until second 6, 20 % for the last four; without a limit an instance may use a core.
     assert run.reserved() == {"split": pytest.approx((2 * 10 + 4 * 20) / 6)}
     assert run.limit_core_s() == pytest.approx(2 * 0.1 + 4 * 1.0)
+
+
+def behind(*backlog: int, every_s: float = 1.0) -> Told:
+    """A run of a minute at 300 rows a second, from its 60th second on."""
+    run = told([], [], [])
+    lines = {
+        "at_s": [60.0 + k * every_s for k in range(len(backlog))], "due_rows_s": [300.0] * len(backlog),
+        "read_rows_s": [500] * len(backlog), "all_read_rows": [0] * len(backlog), "backlog_rows": list(backlog),
+        "seen_backlog_rows": list(backlog),
+    }  # fmt: skip
+    rows = {"lost": 0, "counted_twice": 0, "checksum_ok": True, "due": 100}
+    return Told({**run.report, "by_second": lines, "seconds": 120.0, "rows": rows, "lines": {"undrained": 0}})
+
+
+def missed(runs: dict[str, Told]) -> set[str]:
+    return {bar.name for bar in kafka.bars(runs) if not bar.met}
+
+
+def test_two_runs_that_never_catch_up_are_no_success() -> None:
+    never, soon, at_once = behind(18000, 17000, 16000), behind(18000, 9000, 100), behind(0, 0, 0)
+    caught = "adaptive catches up before the load ends"
+    assert caught in missed({"adaptive": never, "fixed": never})
+    assert caught not in missed({"adaptive": soon, "fixed": never})
+    start = "seconds of load that the query starts behind"
+    assert start in missed({"adaptive": at_once, "fixed": at_once})
+    assert start not in missed({"adaptive": soon, "fixed": never})
+
+
+def test_a_throughput_needs_some_seconds() -> None:
+    name = "seconds over which the throughput is a median"
+    slow, quick = behind(*range(18000, 12000, -1000), 0), behind(18000, 9000, 0)
+    assert (slow.busy_seconds(), slow.rows_s(), behind(0, 0).rows_s()) == (5, 500, 0.0)
+    assert name not in missed({"kafka": slow, "replay": slow})
+    assert name in missed({"kafka": slow, "replay": quick})
+
+
+def test_a_result_with_another_checksum_is_not_exact() -> None:
+    run = behind(0)
+    assert is_exact(run.report)
+    assert not is_exact({**run.report, "rows": {**run.report["rows"], "checksum_ok": False}})
 
 
 def test_cpu_is_of_the_load_and_by_kind() -> None:
