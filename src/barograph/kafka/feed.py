@@ -6,7 +6,7 @@ It ends with its block, or with the process that started it. What the rows are i
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from barograph.engines.spark.cluster.java import find_java, spark_jars
@@ -41,7 +41,7 @@ class Feed:
         with append_private(self._out) as out, append_private(self._err) as err:
             self._child = subprocess.Popen(
                 command, env={"PATH": "/usr/bin:/bin", **home.mark}, stdin=subprocess.PIPE, stdout=out, stderr=err,
-                cwd=home.folder, start_new_session=True, umask=0o077,
+                cwd=home.folder, start_new_session=True, umask=0o077, bufsize=0,
             )  # fmt: skip
 
     @property
@@ -58,10 +58,10 @@ class Feed:
             time.sleep(_POLL_S)
 
     def begin(self, start_ms: int) -> None:
-        """The load starts then, in milliseconds since 1970."""
+        """The load starts then, in milliseconds since 1970. That the process has ended meanwhile, ``failed`` says."""
         assert self._child.stdin is not None
-        self._child.stdin.write(f"{start_ms}\n".encode())
-        self._child.stdin.flush()
+        with suppress(BrokenPipeError):
+            self._child.stdin.write(f"{start_ms}\n".encode())
 
     def has_caught_up(self) -> bool:
         """Whether all rows that were due before are in the topic, from then on each when it is due."""

@@ -38,3 +38,9 @@ def test_all_topics_have_their_backlog_before_the_query_starts() -> None:
 def test_a_producer_that_fails_ends_the_wait() -> None:
     with pytest.raises(RunFailed, match="rows cannot be written into the topic t: no disk"):
         feeds(FakeFeed(1000000, "no disk")).await_backlog()
+
+
+def test_each_producer_that_failed_is_named() -> None:
+    assert feeds(FakeFeed(1)).failures() == ()
+    both = feeds(FakeFeed(1, "no disk"), FakeFeed(1), FakeFeed(1, "no login")).failures()
+    assert [why.rpartition(": ")[2] for why in both] == ["no disk", "no login"]

@@ -103,6 +103,8 @@ class RunInProgress:
                 self._leave()
             self.say("draining")
             undrained = drained(query, self.supervisor, self.read, self.inputs, self.checkpoint, self.settings.drain_s)
+            if undrained and self.feeds is not None:
+                self.notes += self.feeds.failures()
         finally:
             query.stop()
         return self._report(undrained, query)

@@ -59,9 +59,13 @@ class TopicFeeds:
             yield tuple(replace(i, topic=t) for i, t in zip(inputs, topics, strict=True))
 
     def check(self) -> None:
-        for feed in self.feeds:
-            if why := feed.failed():
-                raise RunFailed(f"rows cannot be written into the topic {feed.topic}: {why}")
+        for why in self.failures():
+            raise RunFailed(why)
+
+    def failures(self) -> tuple[str, ...]:
+        """Of producers that have ended before all of their rows were in the topic."""
+        failed = ((feed.topic, feed.failed()) for feed in self.feeds)
+        return tuple(f"rows cannot be written into the topic {topic}: {why}" for topic, why in failed if why)
 
 
 def open_feeds(settings: RunSettings, ending: ExitStack, say: Callable[[str], None]) -> TopicFeeds:
