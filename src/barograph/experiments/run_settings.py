@@ -205,7 +205,7 @@ def check_kafka(settings: RunSettings, kafka: FromKafka, is_elsewhere: bool) -> 
 
 def answers(address: str) -> bool:
     """Whether a process takes connections at HOST:PORT."""
-    host, _, port = address.rpartition(":")
+    host, _, port = address.strip().rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), MASTER_ANSWERS_S):
             return True
