@@ -1,5 +1,7 @@
 """Keys that make one instance hot, in the simulator: it gets more share, or a node of its own, and is named."""
 
+import pytest
+
 from barograph.control.policy_in_sim import PolicyDecider
 from barograph.engines.sim import Simulator, run
 from barograph.engines.sim.scenario.read import parse_scenario
@@ -112,6 +114,7 @@ def test_a_key_that_stays_on_one_instance_does_not_multiply_the_others() -> None
     assert said(cycles, ReasonCode.HOT_INSTANCE)[-1].about == str(hottest)
 
 
+@pytest.mark.slow  # two seconds of the two minutes of unit tests; the one before it shows the same without a target
 def test_a_target_does_not_multiply_instances_for_a_key_that_stays_on_one() -> None:
     for seed in range(3):
         cycles = steered(
