@@ -1,8 +1,10 @@
 package org.apache.spark.barograph.testing
 
-import java.io.{FileOutputStream, IOException, OutputStream}
+import java.io.{FileOutputStream, IOException, OutputStream, UncheckedIOException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, NoSuchFileException, Path => JavaPath}
+
+import scala.util.Using
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FSDataOutputStream, Path}
@@ -86,6 +88,9 @@ object FileHooks {
     copied = Some(JavaPath.of(folder) -> JavaPath.of(to))
   }
 
+  /** How many operations there were so far. */
+  def counted(): Int = synchronized { operations }
+
   /** Count no more. Returns how many there were. */
   def disarm(): Int = synchronized {
     endAt = 0
@@ -124,15 +129,18 @@ object FileHooks {
   }
 
   /**
-   * No hooked operation comes meanwhile. What is being written to a temporary file may be copied in part, or be gone.
+   * No hooked operation comes meanwhile, but one that has passed by its hook may still be carried out. What is being
+   * written to a temporary file may be copied in part, and a file or a folder may be gone.
    */
   private def copy(from: JavaPath, to: JavaPath): Unit = {
     Files.createDirectories(to)
-    val found = Files.list(from)
-    try found.forEach { file =>
+    try Using.resource(Files.list(from))(_.forEach { file =>
       if (Files.isDirectory(file)) copy(file, to.resolve(file.getFileName))
       else try Files.copy(file, to.resolve(file.getFileName)) catch { case _: NoSuchFileException => }
-    } finally found.close()
+    }) catch {
+      case _: NoSuchFileException =>
+      case e: UncheckedIOException if e.getCause.isInstanceOf[NoSuchFileException] =>
+    }
   }
 
   private def signal(name: String): Unit =

@@ -104,8 +104,10 @@ class CountingDriver:
         last, engine, checkpoint = last_committed_epoch(self.checkpoint), self.supervisor.engine, str(self.checkpoint)
         assert last is not None
         self.hooks.failBeforeMove(f"/commits/{last + 1}")
-        why = engine.repartition(checkpoint, 5 - count)
-        self.hooks.failBeforeMove("")
+        try:
+            why = engine.repartition(checkpoint, 5 - count)
+        finally:
+            self.hooks.failBeforeMove("")
         if "on purpose" not in why or engine.unfinished_repartition(checkpoint) != 5 - count:
             raise RuntimeError(f"the repartition did not break off before its commit: {why or 'it was done'}")
         if why := engine.undo_repartition(checkpoint) or self._unfinished(checkpoint):
@@ -135,6 +137,9 @@ class CountingDriver:
     def use(self, checkpoint: str) -> None:
         """The next start is on this checkpoint."""
         self.checkpoint = Path(checkpoint)
+
+    def counted(self) -> int:
+        return int(self.hooks.counted())
 
     def disarm(self) -> int:
         return int(self.hooks.disarm())

@@ -13,6 +13,8 @@ from typing import Any
 
 PROGRAM = Path(__file__).with_name("counting_driver.py")
 ANSWER_S = 600.0
+GONE = ",Z"  # the states of a process that has ended
+DYING_S = 5.0
 
 
 class DriverProcess:
@@ -66,13 +68,23 @@ class DriverProcess:
         """Whether the driver's JVM lives until it has carried the order out."""
         self.send(name, *arguments)
         deadline = time.monotonic() + timeout_s
-        while self.jvm_state() not in ("", "Z"):
+        while self.jvm_state() not in GONE.split(","):
             if select.select([self._process.stdout], [], [], 0.02)[0]:
-                self.answer()
-                return True
+                return self._carried_out()
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{name} took longer than {timeout_s:g} s")
         return False
+
+    def _carried_out(self) -> bool:
+        """The driver's Python may tell of its dead JVM as an error before the kernel shows that it is gone."""
+        try:
+            self.answer()
+        except RuntimeError:
+            with suppress(TimeoutError):
+                self.await_jvm(GONE, DYING_S)
+                return False
+            raise
+        return True
 
     def jvm_state(self) -> str:
         """A letter, as the kernel has it; empty if it is gone."""

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 def test_what_a_killed_driver_leaves_is_exact(tmp_path: Path) -> None:
     """Some of the points, by real kills."""
-    found = list(crash_points(tmp_path, (4, 15)))
+    found = list(crash_points(tmp_path, (("commit", 4), ("rescale", 6), ("undo", 3))))
     assert [p for p in found if not p.exact] == []
     assert all(p.died for p in found), found
     assert any("move" in p.operation for p in found), found
@@ -23,3 +23,5 @@ def test_what_is_there_before_every_operation_is_exact(tmp_path: Path) -> None:
     assert [p for p in found if not p.exact] == []
     moved = [p.operation for p in found if " move " in p.operation]
     assert all(any(log in operation for operation in moved) for log in ("/offsets/", "/commits/", "/state/")), found
+    undone = [p.operation for p in found if p.work == "undo"]
+    assert any(" delete " in operation and "/offsets/" in operation for operation in undone), undone
