@@ -5,8 +5,9 @@ faults: telemetry lost, late, repeated or zeroed; a driver that does not answer,
 apply, or whose answer is lost; wall clocks that jump back and forth; nodes that flap; a full disk; the controller
 killed at any step and started again. The laws are in ``_chaos_laws``. BAROGRAPH_CHAOS_CYCLES sets how many cycles in
 all (100,000); BAROGRAPH_CHAOS_SEED runs one seed alone and prints its story; SEED:CYCLES:PART[:POLICY] runs it as a
-test did. Bars: no law is broken; every law was judged, that of rest too, for which much of a run must be free of faults
-and of changes of load.
+test did. Bars: no law is broken; there were faults, kills, changes and
+cycles with held figures, without which laws judge nothing, and seeds that must come to rest, for which much of a run
+must be free of faults and of changes of load.
 """
 
 import errno
@@ -46,6 +47,7 @@ from bench._chaos_world import OBSERVE_FAILS, ChaosWorld, KilledError
 CYCLES, PER_SEED = 100_000, 100
 GUARDS = Guards(cuts_per_hour=12, moves_per_hour=60, rescales_per_hour=6, settle_cycles=2)
 MOST_SHOWN = 3
+JUDGED = ("faults", "kills", "changes", "cycles_with_held_figures", "seeds_that_must_rest")  # there must be some
 ADAPTIVE_PART = 0.2  # it takes most of the time
 
 
@@ -274,14 +276,14 @@ def main() -> int:
             found.append(replace(told, story=[]))
             if told.breaches and sum(bool(t.breaches) for t in found) <= MOST_SHOWN:
                 print("\n".join([f"seed {told.seed}:", *told.story, *told.breaches]), file=sys.stderr)
-    broken, rests = sorted(t.seed for t in found if t.breaches), sum(t.rests for t in found)
-    report = {
+    broken = sorted(t.seed for t in found if t.breaches)
+    report: dict[str, Any] = {
         "cycles": cycles, "seeds": len(found), "faults": sum(t.faults for t in found),
         "kills": sum(t.kills for t in found), "changes": sum(t.changes for t in found),
-        "cycles_with_held_figures": sum(t.held for t in found), "seeds_that_must_rest": rests,
+        "cycles_with_held_figures": sum(t.held for t in found), "seeds_that_must_rest": sum(t.rests for t in found),
         "seconds": round(time.monotonic() - began), "broken_seeds": broken,
     }  # fmt: skip
-    met = not broken and rests > 0
+    met = not broken and all(report[name] for name in JUDGED)
     print(json.dumps({**report, "met": met}, indent=2))
     return 0 if met else 1
 

@@ -1,4 +1,4 @@
-"""Rescaling the stateful operator under load: its state is repartitioned between two epochs. About six minutes.
+"""Rescaling the stateful operator under load: its state is repartitioned between two epochs. About seven minutes.
 
 JSON: ``keys``; ``changes``: ``pause_s`` (the gap in the output) and ``order_to_commit_s`` (until every instance of the
 next run is up) as median, worst and count, and ``parts_s``, the medians of ``end_epoch`` (order until the last instance
@@ -29,7 +29,7 @@ RATE = 1_000
 PARALLELISM = {"source": 2, "split": 2, "count": 2}
 CHANGES = 10
 WARM_CHANGES = 2
-LOSSES = 4
+LOSSES = 8
 EXECUTOR_KILLS = 3
 DRIVER_KILLS = 2
 SEED = 7

@@ -4,17 +4,22 @@ import pytest
 
 from bench import recovery
 
+FAST = [1.0, 1.5, 4.9]
 MISSED = {
-    "nothing": ([1.0, 1.5, 4.9], [0.4], [29.0], True, []),
-    "slow in the middle": ([1.0, 2.5, 4.0], [0.4], [29.0], True, ["median down time, s"]),
-    "slow once": ([1.0, 1.5, 5.1], [0.4], [29.0], True, ["worst down time, s"]),
-    "everything is replayed again": (
-        [1.0], [0.4, 1.3], [29.0], True, ["replayed by a second kill, as part of the first's"]
+    "nothing": ({"5s": FAST}, [0.4], [29.0], True, []),
+    "slow in the middle": ({"5s": [1.0, 2.5, 4.0]}, [0.4], [29.0], True, ["median down time, s: 5s"]),
+    "slow once": ({"5s": [1.0, 1.5, 5.1]}, [0.4], [29.0], True, ["worst down time, s: 5s"]),
+    "slow in one group": (
+        {"5s": FAST, "20s": FAST, "pairs, second": [2.1, 2.2]}, [0.4], [29.0], True,
+        ["median down time, s: pairs, second"],
     ),
-    "a row": ([1.0], [0.4], [29.0], False, ["exact"]),
-    "no pairs": ([1.0], [], [29.0], True, []),
-    "only pairs": ([], [0.5], [], True, []),
-    "the target": ([1.0], [0.4], [12.0, 30.1, 20.0], True, ["worst recovery under the target, s"]),
+    "everything is replayed again": (
+        {"5s": [1.0]}, [0.4, 1.3], [29.0], True, ["replayed by a second kill, as part of the first's"]
+    ),
+    "a row": ({"5s": [1.0]}, [0.4], [29.0], False, ["exact"]),
+    "no pairs": ({"5s": [1.0], "pairs, first": []}, [], [29.0], True, []),
+    "only pairs": ({"5s": [], "pairs, first": [1.0]}, [0.5], [], True, []),
+    "the target": ({"5s": [1.0]}, [0.4], [12.0, 30.1, 20.0], True, ["worst recovery under the target, s"]),
 }  # fmt: skip
 
 
