@@ -100,7 +100,7 @@ def copied_points(folder: Path, work: Sequence[str] = WORK) -> Iterator[CrashPoi
                 if after.why:  # its query may still be there
                     driver.kill()
                     driver = _driver(folder, folder / "checkpoint", f"driver-{number}")
-                shutil.rmtree(copies / str(number))
+                shutil.rmtree(copies / str(number), ignore_errors=True)  # its lease may be given back meanwhile
     finally:
         driver.kill()
 
