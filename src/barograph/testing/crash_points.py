@@ -12,7 +12,7 @@ same.
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -92,7 +92,7 @@ def copied_points(folder: Path, work: Sequence[str] = WORK) -> Iterator[CrashPoi
         for name, (first, last) in zip(work, pairwise(ends), strict=True):
             for number in range(first + 1, last + 1):
                 driver.ask("use", str(copies / str(number)))
-                after = _went_on(driver, lambda using=driver: using.ask("stop"))
+                after = _went_on(driver, and_stop=True)
                 operation = lines[number - 1].replace(str(folder), "")
                 yield CrashPoint(
                     name, number - first, operation, True, after.exact, after.rows, after.back_s, after.why
@@ -110,7 +110,7 @@ def _count_after(driver: DriverProcess, work: str) -> int:
     return int(driver.ask("counted"))
 
 
-def _went_on(driver: DriverProcess, then: Callable[[], object] = lambda: None) -> _After:
+def _went_on(driver: DriverProcess, and_stop: bool = False) -> _After:
     began = time.monotonic()
     back_s = 0.0
     try:
@@ -119,7 +119,8 @@ def _went_on(driver: DriverProcess, then: Callable[[], object] = lambda: None) -
         driver.ask("flow", 20)
         driver.ask("commit")
         verdict = driver.ask("verdict")
-        then()
+        if and_stop:
+            driver.ask("stop")
     except RuntimeError as error:
         return _After(back_s=back_s, why=str(error))
     why = "" if verdict["exact"] else str(verdict["said"])
