@@ -190,13 +190,13 @@ class SparkEngine(QueryControl):
         return Outcome((*changed.done, *done), failed, took_s, changed.moves, changed.rescales, left_out)
 
     def _take_back(self, changed: ChangedOrders, cpu: OrderedCpu, resting: frozenset[str]) -> None:
-        """All goes on as it was before a plan that failed: what it changed would be carried out some time later, long
-        after the plan was refused. Each of these changes what is noted first, and sends it then if that is possible."""
-        for what, take_back in (
-            ("orders", lambda: changed.take_all_back(self._orders)),
-            ("CPU shares", lambda: self.shares.take_back(cpu)),
-            ("resting sources", lambda: self.gates.take_back(resting)),
-        ):
+        """All goes on as before a plan that failed, else it would be carried out later: first noted, then sent."""
+        steps: dict[str, Callable[[], None]] = {
+            "orders": lambda: changed.take_all_back(self._orders),
+            "CPU shares": lambda: self.shares.take_back(cpu),
+            "resting sources": lambda: self.gates.take_back(resting),
+        }
+        for what, take_back in steps.items():
             with tolerated(log, f"{what} of a plan that failed are not taken back in the plug-in yet", Exception):
                 take_back()
 
