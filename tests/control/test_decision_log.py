@@ -100,6 +100,16 @@ def test_what_an_engine_leaves_out_is_said_beside_what_it_did() -> None:
     assert line.text().endswith("; applied; left out: limits (no-limits: enforce is off)")
 
 
+def test_changes_that_an_engine_left_out_are_not_told_as_made() -> None:
+    left = Refusal("changes of t", RefusalCode.MODE_IMPOSSIBLE, "no restart", topology="t")
+    line = describe(cycle(replace(CHANGE, reasons=()), Outcome(left_out=(left,))), NodeOrders(), {K0: 45.0, K1: 45.0})
+    assert (line.moves, line.rescales, line.cuts, line.changes) == ((), (), (), False)
+    assert line.text() == "t: no change; left out: changes of t (mode-impossible: no restart)"
+    decisions = NotableDecisions()
+    took = [decisions.take(cycle(CHANGE, Outcome(left_out=(left,))), NodeOrders())[1] for _ in range(3)]
+    assert took == [True, False, False], "once, and not again in each cycle"
+
+
 IN_USE = nodes_kept(["n3"], [], RefusalCode.NODE_IN_USE, "t/k/1 has its seat there")
 NO_FETCH = nodes_kept([], ["n4"], RefusalCode.MOST_EXECUTORS, "executors.most is 2")
 

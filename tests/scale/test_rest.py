@@ -32,6 +32,10 @@ HISTORIES: dict[str, tuple[list[Cycle], float]] = {
         [ordered(10, Outcome(refused=(Refusal("t", RefusalCode.STALE, "no"),)))],
         inf,
     ),
+    "an order that was left out": (
+        [ordered(10, Outcome(left_out=(Refusal("t", RefusalCode.MODE_IMPOSSIBLE, "no", topology="t"),)))],
+        inf,
+    ),
     "by hand": ([remembered(at(10, degree=3)), remembered(at(20))], 10),
     "by hand, seen only now": ([remembered(at(10, degree=3)), remembered(at(20, degree=3))], 0),
     "an order that held later": (

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from barograph.control.node_pool import NodeOrders
+from barograph.engines.reduced import applied_part
 from barograph.logs import FIELDS
 from barograph.model import Cycle, Instance, Reason, ReasonCode, Refusal
 
@@ -126,7 +127,7 @@ class DecisionLine:
 
 def describe(cycle: Cycle, orders: NodeOrders, limits_before: Mapping[Instance, float]) -> DecisionLine:
     """limits_before: the CPU limits that were in force when this was decided."""
-    now, plan, outcome = cycle.snapshot, cycle.plan, cycle.outcome
+    now, plan, outcome = cycle.snapshot, applied_part(cycle), cycle.outcome
     moved = [(i, now.placement.get(i), s) for i, s in plan.placement.slots.items() if now.placement.get(i) != s]
     before = {(t.name, o.name): o.parallelism for t in now.topologies for o in t.operators}
     limited = [i for i, pct in plan.limits_pct.items() if limits_before.get(i) != pct]
@@ -172,7 +173,7 @@ class NotableDecisions:
         """Cycles of an earlier controller, oldest first: the limits that they set are in force."""
         for cycle in cycles:
             if cycle.outcome is None or cycle.outcome.ok:
-                self.limits_pct = {**self.limits_pct, **cycle.plan.limits_pct}
+                self.limits_pct = {**self.limits_pct, **applied_part(cycle).limits_pct}
 
     def take(self, cycle: Cycle, orders: NodeOrders) -> tuple[DecisionLine, bool]:
         """The next cycle: its line, and whether it is worth one."""
@@ -214,7 +215,7 @@ class DecisionLog:
 
 def _that_matter(cycle: Cycle, moves: bool, limited: list[Instance]) -> tuple[Reason, ...]:
     """Why instances move or are rescaled, why limits changed, and what always matters; guards are told separately."""
-    plan = cycle.plan
+    plan = applied_part(cycle)
     changed = {(r.topology, r.operator) for r in plan.rescales} | {(i.topology, i.operator) for i in limited}
     demands = [d.reason for d in cycle.demand.operators if (d.topology, d.operator) in changed and d.reason is not None]
     whole = moves or bool(plan.rescales or plan.cuts)

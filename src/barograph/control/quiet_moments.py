@@ -9,8 +9,9 @@ from barograph.config import default
 from barograph.control.guards.acts import changed, distress_s
 from barograph.control.guards.guard import homeless
 from barograph.control.guards.rollback import CALM_S
-from barograph.control.guards.trim import Held, made_valid, without
+from barograph.control.guards.trim import Held, made_valid
 from barograph.engines.epoch_length import load_rows_s
+from barograph.engines.reduced import without
 from barograph.model import Cycle, Plan, Reason, ReasonCode, Snapshot
 
 _FEWEST = 3  # with fewer loads their range says nothing

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from barograph.control.guards.acts import changed
 from barograph.control.policy_in_sim import decider_of
+from barograph.engines.reduced import without
 from barograph.engines.sim import Calibration, Decider, Result, Scenario, Simulator, run
 from barograph.history.scenario import scenario_of
 from barograph.model import Cycle, Outcome, Plan, Snapshot
@@ -67,6 +68,7 @@ def decisions_of(now: Snapshot, plan: Plan, outcome: Outcome | None) -> tuple[De
     """What the plan changed, if it was applied; nothing where it only repeats shares."""
     if outcome is None or not outcome.ok:
         return ()
+    plan = without(plan, now, outcome.untouched)
     moves = [f"move {i}={s}" for i, s in plan.placement.slots.items() if now.placement.get(i) not in (None, s)]
     scales = [f"scale {r.topology}/{r.operator}={r.parallelism}" for r in plan.rescales]
     cuts = [] if moves or scales else [f"cut {name}" for name in changed(plan, now) if name in plan.cuts]

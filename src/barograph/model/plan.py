@@ -117,7 +117,8 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """What was not done, the reason's code, and the reason as a sentence. slot: of the worker, if it is about one.
-    topology: for ``restart-failed``, the one that goes on as it was. node: which is not released or fetched."""
+    topology: the one that goes on as it was, since its restart failed or its changes were left out. node: which is not
+    released or fetched."""
 
     what: str
     code: RefusalCode
@@ -141,8 +142,8 @@ class Outcome:
     """What an engine did about a plan. If anything is refused, nothing was done and ``done`` is empty; only a refusal
     with the code ``restart-failed`` is about one topology, and the rest of the plan was applied.
 
-    left_out: what the engine cannot do, such as limits where they are switched off, and nodes that are not released or
-    fetched although they were to be; all else was applied.
+    left_out: what the engine cannot do, such as limits where they are switched off, topologies that it cannot change in
+    the plan's mode, and nodes that are not released or fetched although they were to be; all else was applied.
     done: sentences for people. moves, rescales: how many instances were ordered to another slot, and how many operators
     to another parallelism; a change that was ordered before and still waits for a boundary is not counted again.
     """
@@ -158,6 +159,11 @@ class Outcome:
     def failed(self) -> frozenset[str]:
         """Topologies that go on as they were although the rest of the plan was applied."""
         return frozenset(r.topology for r in self.refused if r.code is RefusalCode.RESTART_FAILED)
+
+    @property
+    def untouched(self) -> frozenset[str]:
+        """Topologies whose moves, rescales and cuts were left out of the plan."""
+        return frozenset(r.topology for r in self.left_out if r.topology)
 
     @property
     def ok(self) -> bool:

@@ -8,7 +8,7 @@ from barograph.model import Cycle, Snapshot
 
 def since_change_s(history: Sequence[Cycle], now: Snapshot, topology: str, within_s: float = inf) -> float:
     """Seconds since a change of its parallelism took effect; infinite if no change is known. Manual changes count too,
-    orders that were refused do not.
+    orders that were refused or left out do not.
 
     A change takes effect when it is committed; if the engine does not say when, at its order. A change without an order
     takes effect at the first snapshot that shows it.
@@ -30,7 +30,7 @@ def since_change_s(history: Sequence[Cycle], now: Snapshot, topology: str, withi
 
 
 def _ordered(cycle: Cycle, topology: str) -> bool:
-    accepted = cycle.outcome is None or cycle.outcome.ok
+    accepted = cycle.outcome is None or (cycle.outcome.ok and topology not in cycle.outcome.untouched)
     return accepted and any(r.topology == topology for r in cycle.plan.rescales)
 
 

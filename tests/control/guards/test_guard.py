@@ -287,6 +287,16 @@ def test_a_topology_whose_restart_failed_counts_as_cut_and_the_others_as_changed
     assert (found["u"].moves, found["u"].rescales, found["u"].cuts) == (1, 0, 1)
 
 
+def test_a_topology_that_was_left_out_of_a_plan_was_not_changed() -> None:
+    two = (topology(), replace(topology(), name="u"))
+    here = {i: ONE for t in two for i in t.instances()}
+    moves = {k(0): TWO, replace(k(0), topology="u"): TWO}
+    asked = cycle(world(0.0, two, here), Plan(Placement(moves), (Rescale("t", "k", 3),), cuts=("t", "u")))
+    left = Refusal("changes of t", RefusalCode.MODE_IMPOSSIBLE, "it cannot be restarted", topology="t")
+    (found,) = acts_of(replace(asked, outcome=Outcome(("moved",), left_out=(left,))))
+    assert (found.topology, found.moves, found.rescales, found.cuts) == ("u", 1, 0, 1)
+
+
 def test_a_plan_that_failed_on_the_way_may_have_been_applied() -> None:
     asked = cycle(world(), MOVE, applied=True)
     failure = Refusal("the plan", RefusalCode.ENGINE_FAILED, "the engine failed")

@@ -129,6 +129,13 @@ def test_a_share_bounds_what_an_instance_uses(grain: str) -> None:
     assert sum(seen.metrics.row(Instance("t", "sink", i)).pending for i in range(2)) < 100
 
 
+@pytest.mark.parametrize("enforce", [True, False])
+def test_a_limit_that_nothing_enforces_does_not_refuse_a_plan(enforce: bool) -> None:
+    engine = plain(PLAIN.replace("epoch_s = 900", f"epoch_s = 900\nenforce = {str(enforce).lower()}"))
+    outcome = engine.apply(Plan(elsewhere(engine).placement, limits_pct={SINK: 200.0}))
+    assert (outcome.ok, outcome.moves) == (not enforce, int(not enforce))
+
+
 @pytest.mark.parametrize("grain", ["rows", "flows"])
 def test_a_full_node_gives_no_more_than_it_has(grain: str) -> None:
     engine = plain(PLAIN.replace("constant 100", "constant 2000"), grain)

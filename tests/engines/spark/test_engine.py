@@ -1,12 +1,12 @@
 """The engine on a plug-in without Spark: nodes that are let go, and plans that are dropped in part or fail."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import pytest
 from tests.engines.spark.fake_plugin import FakeOperator, FakePlugin, FakeTopology, engine_on
 
-from barograph.engines.spark.engine import FRESH_S
+from barograph.engines.spark.engine import FRESH_S, SparkEngine
 from barograph.engines.spark.executors.port import KeptNode
 from barograph.engines.spark.orders.node_returns import COLD_S
 from barograph.engines.spark.query_control import LEAVING_S
@@ -113,6 +113,52 @@ def test_what_executors_say_against_their_way_is_said_once_until_it_changes(monk
     assert said(13.0) == []
 
 
+def test_limits_that_nothing_enforces_do_not_refuse_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0")}, enforces=("off", "enforce is off"))
+    engine = engine_on(plugin, monkeypatch)
+    too_much = Plan(Placement({SPLIT_1: Slot("host-1", 0)}), limits_pct={SPLIT_0: 200.0})
+    outcome = engine.apply(too_much)
+    assert outcome.ok and outcome.moves == 1
+    assert [r.code for r in outcome.left_out] == [RefusalCode.NO_LIMITS]
+    plugin.enforces = ("cooperative", "")
+    assert [r.code for r in engine.apply(too_much).refused] == [RefusalCode.TOO_MUCH_CPU]
+
+
+OTHER_1 = Instance("other", "split", 1)
+
+
+@pytest.mark.parametrize("mode", [MigrationMode.RESTART_QUERY, MigrationMode.WORKER])
+def test_a_topology_that_cannot_be_restarted_is_left_out_and_the_others_are_changed(
+    monkeypatch: pytest.MonkeyPatch, mode: MigrationMode
+) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0"), "other": counting("2", "2")}, {e: f"host-{e}" for e in "0123"})
+    engine = engine_on(plugin, monkeypatch)
+    engine.set_restartable("counting", FakeQuery())
+    plan = Plan(
+        Placement({SPLIT_1: Slot("host-1", 0), OTHER_1: Slot("host-3", 0)}),
+        limits_pct={SPLIT_1: 50.0, OTHER_1: 40.0}, mode=mode,
+    )  # fmt: skip
+    outcome = engine.apply(plan)
+    assert outcome.ok
+    assert [(r.code, r.topology) for r in outcome.left_out] == [(RefusalCode.MODE_IMPOSSIBLE, "other")]
+    assert outcome.moves == 1 and outcome.done[0] == "moved counting/split/1 from host-0/0 to host-1/0"
+    assert not any("moved other" in sentence for sentence in outcome.done)
+    assert engine.shares.limits_pct == {SPLIT_1: 50.0, OTHER_1: 40.0}, "limits need no restart"
+    assert engine.orders("other") == (Placement(), {})
+    assert all("other" not in o["topologies"] for o in plugin.ordered)
+
+
+def test_no_worker_is_replaced_under_a_topology_that_cannot_be_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = FakePlugin({"counting": counting("0", "0"), "other": counting("1", "1")})
+    engine = engine_on(plugin, monkeypatch)
+    engine.set_restartable("counting", FakeQuery())
+    outcome = engine.apply(Plan(Placement({SPLIT_1: Slot("host-1", 0)}), mode=MigrationMode.WORKER))
+    (refusal,) = outcome.refused
+    assert (refusal.code, refusal.topology) == (RefusalCode.MODE_IMPOSSIBLE, "counting")
+    assert "other there cannot be restarted here" in refusal.reason
+    assert plugin.ordered == [] and outcome.done == ()
+
+
 def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -138,27 +184,103 @@ def test_a_topology_whose_restart_fails_goes_on_as_it_was_and_the_others_are_cha
     assert engine.orders("other")[0][Instance("other", "split", 1)] == Slot("host-1", 0)
 
 
-def test_orders_of_a_plan_that_could_not_be_sent_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plan counts as failed: what would send its orders later, such as a restart, must not carry it out."""
+class FailsOnce:
+    """Calls ``then`` the first time too: what could not be answered may have arrived."""
+
+    def __init__(self, then: Callable[..., Any], fails_for: Callable[..., bool] = lambda *_: True) -> None:
+        self._then, self._fails_for, self.failed = then, fails_for, False
+
+    def __call__(self, *args: Any) -> Any:
+        found = self._then(*args)
+        if not self.failed and self._fails_for(*args):
+            self.failed = True
+            raise ConnectionResetError("no answer came")
+        return found
+
+
+def fail_once(engine: SparkEngine, plugin: FakePlugin, call: str, monkeypatch: pytest.MonkeyPatch) -> FailsOnce:
+    """order: of what changes. confirm: of a topology that is to stay as it is."""
+    if call in ("share", "rest"):
+        orders = engine.shares if call == "share" else engine.gates
+        found = FailsOnce(orders._send)
+        monkeypatch.setattr(orders, "_send", found)
+        return found
+    topology = "counting" if call == "order" else "other"
+    found = FailsOnce(plugin.order, lambda topologies, *_: topology in topologies)
+    monkeypatch.setattr(plugin, "order", found)
+    return found
+
+
+@pytest.mark.parametrize("call", ["order", "confirm", "share", "rest"])
+def test_orders_of_a_plan_that_could_not_be_sent_are_taken_back(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan counts as failed: what sends orders later, such as upkeep or a restart, must not carry it out."""
+    plugin, clock = FakePlugin({"counting": counting("0", "0"), "other": counting("0", "0")}), Clock()
+    engine = engine_on(plugin, monkeypatch, now=clock)
+    rested: list[list[str]] = []
+    monkeypatch.setattr(engine.gates, "_send", lambda names: rested.append(list(names)))
+    before = Placement(dict.fromkeys((SPLIT_0, SPLIT_1), Slot("host-0", 0)))
+    assert engine.apply(Plan(before, limits_pct={SPLIT_0: 50.0})).ok
+    failing = fail_once(engine, plugin, call, monkeypatch)
+    stays = {Instance("other", "split", 0): Slot("host-0", 0)}
+    moved = {SPLIT_1: Slot("host-1", 0)}
+    plan = Plan(
+        Placement({**moved, **stays}), limits_pct={SPLIT_0: 40.0}, shares_pct={SPLIT_1: 5.0}, rests=("other",),
+        heeds_triggers=False,
+    )  # fmt: skip
+    with pytest.raises(ConnectionResetError):
+        engine.apply(plan)
+    assert failing.failed
+    for topology, places in (("counting", before), ("other", Placement())):
+        assert engine.orders(topology) == (places, {})
+    assert (engine.shares.limits_pct, engine.shares.shares_pct) == ({SPLIT_0: 50.0}, {})
+    assert plugin.shares[-1] == {SPLIT_0: (50.0, 0.0)}
+    assert engine.gates.resting == frozenset() and rested[-1:] in ([], [[]])
+    assert engine.heeds_triggers
+    ordered = [o["topologies"]["counting"] for o in plugin.ordered if "counting" in o["topologies"]]
+    assert ordered[-1] == ({}, [("split", 0, "0"), ("split", 1, "0")]), "the planner has the earlier orders"
+    seen = len(plugin.ordered), len(plugin.shares), len(rested)
+    clock.at_s += COLD_S + FRESH_S
+    engine.keep_up()
+    assert (len(plugin.ordered), len(plugin.shares), len(rested)) == seen, "nothing is ordered later"
+    assert engine.apply(plan).moves == 1
+    assert plugin.shares[-1] == {SPLIT_0: (40.0, 0.0), SPLIT_1: (100.0, 5.0)}
+    assert rested[-1] == ["other"]
+
+
+def test_orders_that_could_not_be_taken_back_in_the_plugin_are_taken_back_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The planner has the orders of a plan that was refused, so it must get the earlier ones before its next epoch."""
     plugin = FakePlugin({"counting": counting("0", "0")})
     engine = engine_on(plugin, monkeypatch)
     before = Placement(dict.fromkeys((SPLIT_0, SPLIT_1), Slot("host-0", 0)))
-    assert engine.apply(Plan(before)).ok
-    order, failed = plugin.order, list[object]()
+    assert engine.apply(Plan(before, limits_pct={SPLIT_0: 50.0})).ok
+    order, share, is_away = plugin.order, engine.shares._send, True
 
-    def fails_once(*orders: Any) -> dict[str, int]:
-        if not failed:
-            failed.append(orders)
-            raise ConnectionResetError("no answer came")
-        return order(*orders)
+    def answer(then: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            found = then(*args)
+            if is_away:
+                raise ConnectionResetError("no answer came")
+            return found
 
-    monkeypatch.setattr(plugin, "order", fails_once)
-    moved = Plan(Placement({SPLIT_1: Slot("host-1", 0)}))
+        return call
+
+    monkeypatch.setattr(plugin, "order", answer(order))
+    monkeypatch.setattr(engine.shares, "_send", answer(share))
     with pytest.raises(ConnectionResetError):
-        engine.apply(moved)
-    assert engine.orders("counting")[0] == before
-    assert plugin.ordered[-1]["topologies"]["counting"] == ({}, [("split", 0, "0"), ("split", 1, "0")])
-    assert engine.apply(moved).moves == 1
+        engine.apply(Plan(Placement({SPLIT_1: Slot("host-1", 0)}), limits_pct={SPLIT_0: 40.0}))
+    assert engine.orders("counting") == (before, {})
+    assert engine.shares.limits_pct == {SPLIT_0: 50.0}
+    is_away = False
+    plugin.ordered.clear()
+    plugin.shares.clear()
+    engine.keep_up()
+    engine.keep_up()
+    (sent,) = plugin.ordered
+    assert sent["topologies"] == {"counting": ({}, [("split", 0, "0"), ("split", 1, "0")])} and sent["cut"] == []
+    assert engine.apply(Plan()).done == ()
+    assert plugin.shares == [{SPLIT_0: (50.0, 0.0)}], "the next plan sends what holds, whatever it asks for"
 
 
 class Clock:

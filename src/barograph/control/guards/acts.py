@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barograph.engines.epoch_length import load_rows_s
+from barograph.engines.reduced import applied_part
 from barograph.model import Cycle, Placement, Plan, ReasonCode, RefusalCode, Snapshot
 
 HOUR_S = 3600.0
@@ -32,7 +33,7 @@ class Act:
 
 
 def acts_of(cycle: Cycle) -> tuple[Act, ...]:
-    """What a cycle did; nothing where its plan was refused or not applied.
+    """What a cycle did; nothing where its plan was refused or not applied, nor of topologies that were left out.
 
     A plan whose outcome never came, or that failed on the way, may have been applied, so it counts. A topology whose
     restart failed is as it was, but it was stopped for it: that counts as a cut.
@@ -40,7 +41,7 @@ def acts_of(cycle: Cycle) -> tuple[Act, ...]:
     outcome = cycle.outcome
     if outcome is None or not (outcome.ok or outcome.failed or any(r.code in _UNCERTAIN for r in outcome.refused)):
         return ()
-    now, plan, failed = cycle.snapshot, cycle.plan, outcome.failed
+    now, plan, failed = cycle.snapshot, applied_part(cycle), outcome.failed
     undone = {r.about for r in plan.reasons if r.code is ReasonCode.ROLLED_BACK}
     ordered = any(r.code is ReasonCode.NEW_LEVELS for r in plan.reasons)
     return tuple(

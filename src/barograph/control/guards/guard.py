@@ -12,8 +12,9 @@ from barograph.config import default
 from barograph.config.written.frozen_periods import frozen_period, parse_periods
 from barograph.control.guards.acts import HOUR_S, Act, changed, moves_of
 from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
-from barograph.control.guards.trim import Held, made_valid, with_fitting_cpu, without, without_rescales
+from barograph.control.guards.trim import Held, made_valid, without_rescales
 from barograph.engines.epoch_length import load_rows_s
+from barograph.engines.reduced import with_fitting_cpu, without
 from barograph.model import Cycle, Placement, Plan, Reason, ReasonCode, Rescale, Snapshot
 from barograph.model.checks import require_number, require_positive, require_whole
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from barograph.control.guards.acts import changed
 from barograph.control.guards.guard import homeless
-from barograph.control.guards.trim import Held, made_valid, without
+from barograph.control.guards.trim import Held, made_valid
+from barograph.engines.reduced import without
 from barograph.model import (
     Cycle,
     Demand,

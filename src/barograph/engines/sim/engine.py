@@ -5,6 +5,8 @@ times of the calibration. ``advance`` lets time pass. ``apply`` returns when the
 it too.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from barograph.engines.check import refusals
@@ -95,7 +97,8 @@ class Simulator:
         rests = resting if plan.rests is None else frozenset(plan.rests)
         if not asks and rests == resting and plan.version in (None, self.version):
             return Outcome()
-        refused = refusals(plan, present(self))
+        enforced = plan if self.scenario.enforce else replace(plan, limits_pct={})
+        refused = refusals(enforced, present(self))
         if refused:
             self.totals.refused += 1
             return Outcome(refused=refused)

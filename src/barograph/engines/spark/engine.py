@@ -1,12 +1,12 @@
 """The engine port on Spark: a Snapshot from what the plug-in reports (``Observer``), a Plan as orders to the plug-in.
 
-It decides nothing. A plan is checked against the cluster as it is now and refused as a whole if any part is impossible;
-what it cannot do, such as limits where executors do not enforce them, is left out.
+It decides nothing. What it can never do, such as limits where executors do not enforce them, is left out of a plan. The
+rest is checked against the cluster as it is now, and refused as a whole if any part is impossible.
 """
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
@@ -17,16 +17,16 @@ from barograph.engines.spark.observer import MESSAGE_TIMEOUT_S
 from barograph.engines.spark.orders.epoch_pace import EpochPace
 from barograph.engines.spark.orders.placement_orders import PlacementOrders
 from barograph.engines.spark.orders.plan_orders import (
+    ChangedOrders,
+    change_of,
     change_orders,
-    changed_slots,
     cut_first,
-    moves_of,
     planned_restarts,
 )
 from barograph.engines.spark.orders.planned_restarts import Restartable, restart_each, restart_together
-from barograph.engines.spark.orders.share_orders import ShareOrders, no_limits_because, shortfalls
+from barograph.engines.spark.orders.share_orders import OrderedCpu, ShareOrders, no_limits_because, shortfalls
 from barograph.engines.spark.orders.source_gates import SourceGates
-from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, unsupported
+from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, impossible, restartable_part
 from barograph.engines.spark.query_control import WARM_S, QueryControl
 from barograph.engines.spark.tolerated import tolerated
 from barograph.model import (
@@ -35,10 +35,8 @@ from barograph.model import (
     Outcome,
     Placement,
     Plan,
-    Refusal,
     RefusalCode,
     Slot,
-    Snapshot,
     Topology,
 )
 
@@ -123,36 +121,41 @@ class SparkEngine(QueryControl):
                 self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
             unsupervised = self._telemetry.topologies.keys() - self._restartable.keys()
-            refused = (*unsupported(plan, unsupervised), *refusals(plan, now))
+            limited = bool(plan.limits_pct)
+            plan, unlimited = enforceable(plan, no_limits_because(self._telemetry.executors))
+            plan, left_out = restartable_part(plan, now, unsupervised)
+            refused = (*impossible(plan, left_out), *refusals(plan, now))
             if refused:
-                return Outcome(refused=refused)
-            plan, left_out = self._enforceable(plan)
-            changed = change_orders(self._orders, plan, now)
-            orders, done = changed.topologies, self.shares.order(plan)
+                return Outcome(refused=tuple(dict.fromkeys((*left_out, *refused))))
+            changed, cpu, resting = ChangedOrders(), self.shares.ordered, self.gates.resting
+            rests = resting if plan.rests is None else frozenset(plan.rests)
+            try:
+                change_orders(changed, self._orders, plan, now)
+                orders, done = changed.topologies, self.shares.order(plan)
+                done += self.gates.rest(resting | rests)
+                replaced = changed.slots if plan.mode is MigrationMode.WORKER else ()
+                leaving = {executor for executor, slot in self._slots.items() if slot in replaced}
+                stopped = orders if leaving or plan.mode is MigrationMode.RESTART_QUERY else ()
+                restarts = planned_restarts(plan, now, self._restartable, stopped)
+                # A change for which no worker is replaced, such as one instance more without a place, takes a cut.
+                at_once = plan.mode in _CUTS or (plan.mode is MigrationMode.WORKER and not leaving)
+                cut = set(plan.cuts) | (set(orders) if at_once else set())
+                if orders or cut:
+                    ordered_at = self._now()
+                    cut -= set(restarts)
+                    first = cut_first(self._orders, cut, self.gates.paused, now)
+                    ending = self._orders.send(orders, first)
+                else:
+                    done += self._take_effect(plan, rests)
+            except Exception:
+                self._take_back(changed, cpu, resting)
+                raise
+            if limited:
+                left_out += self.shares.news(unlimited or shortfalls(self._telemetry.executors, self.where))
             if plan.heeds_triggers is not None:
                 self.heeds_triggers = plan.heeds_triggers
-            resting = self.gates.resting
-            rests = resting if plan.rests is None else frozenset(plan.rests)
-            done += self.gates.rest(resting | rests)
-            leaving = self._changed_workers(now, orders) if plan.mode is MigrationMode.WORKER else set()
-            stopped = orders if leaving or plan.mode is MigrationMode.RESTART_QUERY else ()
-            restarts = planned_restarts(plan, now, self._restartable, stopped)
-            # A change for which no worker is replaced, such as one instance more without a place, takes a cut.
-            at_once = plan.mode in _CUTS or (plan.mode is MigrationMode.WORKER and not leaving)
-            cut = set(plan.cuts) | (set(orders) if at_once else set())
-            if not orders and not cut:
-                done += self._take_effect(plan, rests)
+            if not orders and not plan.cuts:
                 return Outcome(done=(*changed.done, *done), left_out=left_out)
-            ordered_at = self._now()
-            cut -= set(restarts)
-            first = cut_first(self._orders, cut, self.gates.paused, now)
-            try:
-                ending = self._orders.send(orders, first)
-            except Exception:  # they would be sent some time later, long after the plan was refused
-                with tolerated(log, "orders of a plan that failed are not taken back in the plug-in", Exception):
-                    self.gates.rest(resting)
-                    changed.take_back(self._orders, orders)
-                raise
         # Without the lock: other threads may observe while this waits.
         if cut - first:
             ending |= self._cut_others(plan, ending, cut - first)
@@ -186,6 +189,17 @@ class SparkEngine(QueryControl):
         took_s = order_to_commit_s if ending or problems else None
         return Outcome((*changed.done, *done), failed, took_s, changed.moves, changed.rescales, left_out)
 
+    def _take_back(self, changed: ChangedOrders, cpu: OrderedCpu, resting: frozenset[str]) -> None:
+        """All goes on as before a plan that failed, else it would be carried out later: first noted, then sent."""
+        steps: dict[str, Callable[[], None]] = {
+            "orders": lambda: changed.take_all_back(self._orders),
+            "CPU shares": lambda: self.shares.take_back(cpu),
+            "resting sources": lambda: self.gates.take_back(resting),
+        }
+        for what, take_back in steps.items():
+            with tolerated(log, f"{what} of a plan that failed are not taken back in the plug-in yet", Exception):
+                take_back()
+
     def _cut_others(self, plan: Plan, first: Mapping[str, int], later: set[str]) -> dict[str, int]:
         """Wait until the topologies that were cut first run by the plan, then cut the others."""
         if all(self._bridge.await_epoch_after(t, e, LEAD_S) is not None for t, e in first.items()):
@@ -199,18 +213,15 @@ class SparkEngine(QueryControl):
         with self._lock:
             self.refresh()
             now = self._snapshot(self._now() - self._born, 1.0)
+            plan, _ = enforceable(plan, no_limits_because(self._telemetry.executors))
             if refusals(plan, now):
                 return False
             executors = self._executors()
-            moves = {t.name: moves_of(t.name, now, plan.placement) for t in now.topologies}
+            found = {t.name: change for t in now.topologies if (change := change_of(t, plan, now))}
+        moves = {t: [(i.index, executors[c.wanted[i]]) for i in c.moved] for t, c in found.items() if c.moved}
         for topology, moved in moves.items():
-            if moved:
-                self._bridge.warm(topology, [(i.index, executors[s]) for i, s in moved.items()], WARM_S)
-        return any(moves.values())
-
-    def _changed_workers(self, now: Snapshot, topologies: Iterable[str]) -> set[str]:
-        slots = changed_slots(self._orders, now, topologies)
-        return {executor for executor, slot in self._slots.items() if slot in slots}
+            self._bridge.warm(topology, moved, WARM_S)
+        return bool(moves)
 
     def _replace(self, leaving: set[str], topologies: set[str], timeout_s: float = 120.0) -> str:
         """End workers, wait for new ones, and send the planner orders for those. Returns "" when done, else why not."""
@@ -237,15 +248,9 @@ class SparkEngine(QueryControl):
     def _take_effect(self, plan: Plan, rests: frozenset[str]) -> list[str]:
         """The plan is in effect: sources that no longer rest read again only now, in their new seats."""
         with self._lock:
+            begun = self.gates.rest(rests)
             self.holds_version = max(self.holds_version, plan.version or 0)
-            return self.gates.rest(rests)
-
-    def _enforceable(self, plan: Plan) -> tuple[Plan, tuple[Refusal, ...]]:
-        """The plan without what no executor enforces, and what executors have newly said against enforcing it."""
-        limited = bool(plan.limits_pct)
-        plan, left_out = enforceable(plan, no_limits_because(self._telemetry.executors))
-        found = [*left_out, *([] if left_out else shortfalls(self._telemetry.executors, self.where))]
-        return plan, self.shares.news(found) if limited else ()
+            return begun
 
     def enforce(self, way: str) -> None:
         """Hold instances to their limits in this way from now on: auto, cgroup, cooperative or off."""

@@ -8,6 +8,7 @@ as more than the node has.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from barograph.engines.reduced import applied_part
 from barograph.model import Cycle, Instance, Placement, Plan, Snapshot
 
 CORE_PCT = 100.0
@@ -26,7 +27,7 @@ class CpuInForce:
 
     def after(self, cycle: Cycle) -> "CpuInForce":
         """A plan that was refused or only recorded changes nothing."""
-        return self.with_plan(cycle.plan) if cycle.outcome is not None and cycle.outcome.ok else self
+        return self.with_plan(applied_part(cycle)) if cycle.outcome is not None and cycle.outcome.ok else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ others. Both are counted in the same way.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from barograph.engines.reduced import applied_part
 from barograph.engines.sim.result import OperatorSeries, TrafficResult
 from barograph.experiments.figures.cpu_in_force import CpuInForce, in_all, of_operator
 from barograph.experiments.figures.crossing import Crossed, crossed
@@ -138,7 +139,7 @@ def looks(cycles: Sequence[tuple[float, Cycle]], begun: CpuInForce) -> list[Look
         placement = cycle.snapshot.placement
         waits = cycle.plan.mode is MigrationMode.BOUNDARY  # for the end of the epoch; later observations will show it
         if cycle.outcome is not None and cycle.outcome.ok and not waits:
-            moved = {i: s for i, s in cycle.plan.placement.slots.items() if i in placement}
+            moved = {i: s for i, s in applied_part(cycle).placement.slots.items() if i in placement}
             placement = Placement({**placement.slots, **moved})
         found.append(Look(at_s, cycle.snapshot, placement, held, cycle.forecast))
     return found

@@ -60,13 +60,13 @@ class Stretch:
 def unchanged(history: Sequence[Cycle], now: Snapshot, topology: str) -> Stretch:
     """How long the topology's placement has been unchanged.
 
-    A change counts from the cycle that ordered it, unless it was refused. Manual changes count too.
+    A change counts from the cycle that ordered it, unless it was refused or left out. Manual changes count too.
     """
     mine = {i: s for i, s in now.placement.slots.items() if i.topology == topology}
     since_s = now.at_s
     for cycle in reversed(history):
         then = cycle.snapshot
-        ordered = cycle.outcome is None or cycle.outcome.ok
+        ordered = cycle.outcome is None or (cycle.outcome.ok and topology not in cycle.outcome.untouched)
         plan = cycle.plan
         if ordered and (
             any(i.topology == topology for i in plan.placement) or any(r.topology == topology for r in plan.rescales)

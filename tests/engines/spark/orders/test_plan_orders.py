@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.cycles import chain, nodes, seen
 
-from barograph.engines.spark.orders.plan_orders import change_orders
+from barograph.engines.spark.orders.plan_orders import ChangedOrders, change_orders
 from barograph.model import Instance, InstanceMetrics, MigrationMode, Operator, Placement, Plan, Rescale, Slot
 
 TOPOLOGY = chain(Operator("s", 1, source=True), Operator("a", 2))
@@ -24,13 +24,16 @@ class FakeOrders:
     def change(self, *_: object) -> None:
         self.changed += 1
 
-    def confirm(self, *_: object) -> None: ...
+    def confirm(self, *_: object) -> bool:
+        return False
 
 
 def changed(plan: Plan, orders: Any) -> Any:
     placement = Placement(dict.fromkeys(TOPOLOGY.instances(), HERE))
     now = seen(TOPOLOGY, {"a": InstanceMetrics()}, cluster=nodes(2, 100), placement=placement)
-    return change_orders(orders, plan, now)
+    found = ChangedOrders()
+    change_orders(found, orders, plan, now)
+    return found
 
 
 def test_moves_and_rescales_are_counted() -> None:

@@ -77,6 +77,7 @@ class PlacementOrders:
         self._warmed: set[str] = set()  # new executors that were prepared for instances that return to them
         self._fewer: dict[str, FewerInstances] = {}  # topologies for which there were too few seats
         self._before: dict[str, tuple[dict[str, int], Placement, FewerInstances | None]] = {}  # the last change
+        self._not_taken_back: set[str] = set()  # the planner may still have orders that were taken back here
 
     def placement(self, topology: str) -> Placement:
         return self._places.get(topology, Placement())
@@ -102,18 +103,23 @@ class PlacementOrders:
     def change(self, topology: str, placement: Placement, counts: Mapping[str, int] = MappingProxyType({})) -> None:
         """Note what a plan changes. The plan was made for the instances that exist, also where they are fewer than
         wanted. Nothing is sent yet."""
+        self._change_from_here(topology)
         few = self._fewer.pop(topology, None)
-        self._before[topology] = (self.counts(topology), self.placement(topology), few)
         self._counts[topology] = {**self.counts(topology), **(few.changed if few else {}), **counts}
         self._places[topology] = placement
 
+    def _change_from_here(self, topology: str) -> None:
+        self._before[topology] = (self.counts(topology), self.placement(topology), self._fewer.get(topology))
+
     def undo(self, topologies: Iterable[str]) -> None:
-        """Take back the last change of each, and send what held before it."""
+        """Take back the last change of each, and send what held before it. What cannot be sent now, ``restore`` sends:
+        no order that was taken back is followed later."""
         names = list(topologies)
         for topology in names:
             self._counts[topology], self._places[topology], few = self._before.pop(topology)
             if few is not None:
                 self._fewer[topology] = few
+        self._not_taken_back.update(names)
         self.send(names)
 
     def is_ordered(self, topology: str, slots: Mapping[Instance, Slot], counts: Mapping[str, int]) -> bool:
@@ -121,14 +127,16 @@ class PlacementOrders:
         same_places = topology in self._sent and self.placement(topology).slots == slots
         return same_places and counts.items() <= self.counts(topology).items()
 
-    def confirm(self, topology: str, placement: Placement) -> None:
-        """Order instances to stay where they are, so that they return there after a failure. Nothing is cut for it."""
+    def confirm(self, topology: str, placement: Placement) -> bool:
+        """Note that instances are to stay where they are, so that they return there after a failure. Returns whether
+        that is new. Nothing is sent yet, and nothing need be cut for it."""
         before = self.placement(topology)
-        mine = {i: s for i, s in placement.slots.items() if i.topology == topology}
-        after = Placement({**before.slots, **mine})
-        if after != before:
-            self._places[topology] = after
-            self.send((topology,))
+        after = Placement({**before.slots, **placement.of_topology(topology).slots})
+        if after == before:
+            return False
+        self._change_from_here(topology)
+        self._places[topology] = after
+        return True
 
     def fit(self, topology: str, seats: int | None) -> int:
         """The number of instances of the next query run. If there are more than ``seats`` (None: no limit), operators
@@ -154,6 +162,8 @@ class PlacementOrders:
     def restore(self) -> None:
         """Send orders again that can be followed again: a slot whose executor was lost has a new one that is past
         its start, or there are seats again for all instances. They take effect at the next epoch."""
+        if again := self._not_taken_back.intersection(self._telemetry.topologies):
+            self.send(sorted(again))
         present = (self._telemetry.present(topology) for topology in self._telemetry.topologies)
         busy = {epoch.executor_of(instance) for epoch in present if epoch is not None for instance in epoch.seated}
         new = self.returns.look({e: slot.node for slot, e in self._executors().items()}, busy)
@@ -179,6 +189,7 @@ class PlacementOrders:
             self._sent.pop(topology, None)
         ending = self._bridge.order(orders, cut)
         self._sent.update({topology: places for topology, (_, places) in orders.items()})
+        self._not_taken_back.difference_update(orders)
         return ending
 
     def _warm_ahead(self, topology: str, moves: list[tuple[int, str]]) -> None:

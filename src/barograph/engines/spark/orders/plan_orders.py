@@ -10,23 +10,27 @@ from dataclasses import dataclass, field
 from barograph.engines.check import rescaled
 from barograph.engines.spark.orders.placement_orders import PlacementOrders
 from barograph.engines.spark.orders.planned_restarts import PlannedRestart, Restartable
-from barograph.model import Instance, MigrationMode, Placement, Plan, Slot, Snapshot
+from barograph.model import Instance, MigrationMode, Operator, Placement, Plan, Slot, Snapshot, Topology
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedOrder:
-    """Of one topology. done: the changes as sentences. moves, rescales: how many there are."""
+    """Of one topology. done: the changes as sentences. moves, rescales: how many there are. slots: whose instances
+    change."""
 
     done: tuple[str, ...]
     moves: int
     rescales: int
+    slots: frozenset[Slot]
 
 
 @dataclass
 class ChangedOrders:
-    """by_topology: those that change. noted: sentences about others."""
+    """by_topology: those that change. confirmed: those that are newly ordered to stay as they are. noted: sentences
+    about others."""
 
     by_topology: dict[str, ChangedOrder] = field(default_factory=dict)
+    confirmed: list[str] = field(default_factory=list)
     noted: list[str] = field(default_factory=list)
 
     @property
@@ -45,39 +49,76 @@ class ChangedOrders:
     def rescales(self) -> int:
         return sum(c.rescales for c in self.by_topology.values())
 
+    @property
+    def slots(self) -> frozenset[Slot]:
+        return frozenset(slot for c in self.by_topology.values() for slot in c.slots)
+
     def take_back(self, orders: PlacementOrders, topologies: Iterable[str]) -> None:
         """These topologies go on by their earlier orders."""
         gone = [t for t in topologies if self.by_topology.pop(t, None) is not None]
         if gone:
             orders.undo(gone)
 
+    def take_all_back(self, orders: PlacementOrders) -> None:
+        """Every topology goes on by its earlier orders."""
+        gone, self.by_topology, self.confirmed = [*self.by_topology, *self.confirmed], {}, []
+        if gone:
+            orders.undo(gone)
 
-def change_orders(orders: PlacementOrders, plan: Plan, now: Snapshot) -> ChangedOrders:
-    """Change the orders as the plan says."""
-    found = ChangedOrders()
+
+@dataclass(frozen=True, slots=True)
+class WantedChange:
+    """What a plan changes of one topology. before, wanted: where its instances are, and are to be. scaled: operators
+    that get another parallelism, with that."""
+
+    before: Placement
+    wanted: Placement
+    scaled: tuple[Operator, ...]
+
+    @property
+    def moved(self) -> list[Instance]:
+        return [i for i in self.wanted if i in self.before and self.wanted[i] != self.before[i]]
+
+    @property
+    def slots(self) -> frozenset[Slot]:
+        """Those whose instances change: that an instance leaves, also when it is removed, and that get one."""
+        moves = self.before.moves_to(self.wanted)
+        return frozenset(slot for move in moves for slot in (move.source, move.target) if slot is not None)
+
+
+def change_of(topology: Topology, plan: Plan, now: Snapshot) -> WantedChange | None:
+    """None: no instance moves, and no operator is rescaled."""
+    after = rescaled(topology, plan)
+    wanted = {i: slot for i in after.instances() if (slot := plan.placement.get(i) or now.placement.get(i)) is not None}
+    scaled = tuple(o for o in after.operators if o.parallelism != topology.operator(o.name).parallelism)
+    found = WantedChange(now.placement.of_topology(topology.name), Placement(wanted), scaled)
+    return found if found.moved or scaled else None
+
+
+def change_orders(found: ChangedOrders, orders: PlacementOrders, plan: Plan, now: Snapshot) -> None:
+    """Change the orders as the plan says, and note each change in ``found`` as it is made: if something fails, all can
+    be taken back. Only orders to stay are sent, when everything has been changed."""
     for topology in now.topologies:
-        after = rescaled(topology, plan)
-        wanted = {
-            i: slot for i in after.instances() if (slot := plan.placement.get(i) or now.placement.get(i)) is not None
-        }
-        moved = [i for i in wanted if i in now.placement and wanted[i] != now.placement[i]]
-        scaled = [o for o in after.operators if o.parallelism != topology.operator(o.name).parallelism]
-        if not moved and not scaled:
-            orders.confirm(topology.name, plan.placement)
+        change = change_of(topology, plan, now)
+        if change is None:
+            if orders.confirm(topology.name, plan.placement):
+                found.confirmed.append(topology.name)
             continue
+        wanted, moved, scaled = change.wanted, change.moved, change.scaled
         counts = {o.name: o.parallelism for o in scaled if not o.stateful}
         waits = plan.mode is MigrationMode.BOUNDARY and len(counts) == len(scaled)
-        if waits and orders.is_ordered(topology.name, wanted, counts):
+        if waits and orders.is_ordered(topology.name, wanted.slots, counts):
             found.noted.append(f"{topology.name} changes at the end of its epoch, as ordered before")
             continue
-        orders.change(topology.name, Placement(wanted), counts)
         done = [f"moved {i} from {now.placement[i]} to {wanted[i]}" for i in moved]
         done += [
             f"scaled {topology.name}/{o.name} from {topology.operator(o.name).parallelism} to {o.parallelism}"
             for o in scaled
         ]
-        found.by_topology[topology.name] = ChangedOrder(tuple(done), len(moved), len(scaled))
-    return found
+        orders.change(topology.name, wanted, counts)
+        found.by_topology[topology.name] = ChangedOrder(tuple(done), len(moved), len(scaled), change.slots)
+    if found.confirmed:
+        orders.send(found.confirmed)
 
 
 def planned_restarts(
@@ -89,24 +130,6 @@ def planned_restarts(
         operator = now.topology(r.topology).operator(r.operator)
         if operator.stateful and operator.parallelism != r.parallelism:
             found[r.topology] = PlannedRestart(restartable[r.topology], r.parallelism)
-    return found
-
-
-def moves_of(topology: str, now: Snapshot, wanted: Placement) -> dict[Instance, Slot]:
-    """Instances that move, and the slot each moves to."""
-    return {
-        i: slot
-        for i, slot in wanted.slots.items()
-        if i.topology == topology and i in now.placement and now.placement[i] != slot
-    }
-
-
-def changed_slots(orders: PlacementOrders, now: Snapshot, topologies: Iterable[str]) -> set[Slot | None]:
-    """Slots whose instances change: those that an instance leaves, also when it is removed, and those that get one."""
-    found: set[Slot | None] = set()
-    for topology in topologies:
-        before, after = now.placement.of_topology(topology), orders.placement(topology)
-        found |= {slot for move in before.moves_to(after) for slot in (move.source, move.target)}
     return found
 
 

@@ -14,6 +14,8 @@ OFF = "off"
 NO_LIMIT_PCT = 100.0  # an instance is one thread, which uses no more anyway: executors limit nothing then
 Shares = Mapping[Instance, tuple[float, float]]
 """Instance -> the most it may use and what is reserved for it (0: nothing), in per cent of a core."""
+OrderedCpu = tuple[dict[Instance, float], dict[Instance, float]]
+"""Limits and shares that were ordered."""
 
 
 class ShareOrders:
@@ -24,7 +26,7 @@ class ShareOrders:
         self._lock = threading.Lock()
         self._limits_pct: dict[Instance, float] = {}
         self._shares_pct: dict[Instance, float] = {}
-        self._sent: dict[Instance, tuple[float, float]] = {}
+        self._sent: dict[Instance, tuple[float, float]] | None = {}  # None: not known, since sending failed
         self._said: frozenset[Refusal] = frozenset()
 
     @property
@@ -35,18 +37,31 @@ class ShareOrders:
     def shares_pct(self) -> Mapping[Instance, float]:
         return dict(self._shares_pct)
 
+    @property
+    def ordered(self) -> OrderedCpu:
+        """For ``take_back``."""
+        return self._limits_pct, self._shares_pct
+
     def order(self, plan: Plan) -> list[str]:
         """Set the limits and shares of a plan; instances that it does not name keep theirs. Returns what changed."""
         with self._lock:
             new = {i: pct for i, pct in plan.limits_pct.items() if self._limits_pct.get(i) != pct}
-            limits, reserved = {**self._limits_pct, **new}, {**self._shares_pct, **plan.shares_pct}
-            both = {**limits, **reserved}
-            wanted = {i: (limits.get(i, NO_LIMIT_PCT), reserved.get(i, 0.0)) for i in both}
-            if wanted != self._sent:
-                # Sent before it is noted: if sending fails, the next plan sends it again.
-                self._send(wanted)
-            self._limits_pct, self._shares_pct, self._sent = limits, reserved, wanted
+            # Sent before it is noted: if sending fails, the next plan sends it again.
+            self._set({**self._limits_pct, **new}, {**self._shares_pct, **plan.shares_pct})
         return [f"limit of {i} is {pct:g} %" for i, pct in new.items()]
+
+    def take_back(self, before: OrderedCpu) -> None:
+        """The plan failed: what was ordered before it holds again, also where that cannot be sent now."""
+        with self._lock:
+            self._limits_pct, self._shares_pct = before
+            self._set(*before)
+
+    def _set(self, limits: dict[Instance, float], reserved: dict[Instance, float]) -> None:
+        wanted = {i: (limits.get(i, NO_LIMIT_PCT), reserved.get(i, 0.0)) for i in {**limits, **reserved}}
+        if wanted != self._sent:
+            self._sent = None  # what cannot be sent may have arrived all the same
+            self._send(wanted)
+        self._limits_pct, self._shares_pct, self._sent = limits, reserved, wanted
 
     def news(self, found: Iterable[Refusal]) -> tuple[Refusal, ...]:
         """Those of these that were not among the last ones: what stays as it is needs to be said once only."""

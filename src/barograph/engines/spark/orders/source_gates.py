@@ -16,6 +16,7 @@ class SourceGates:
         self._lock = threading.Lock()
         self._paused: frozenset[str] = frozenset()
         self._resting: frozenset[str] = frozenset()
+        self._sent: frozenset[str] | None = frozenset()  # None: not known, since sending failed
 
     @property
     def paused(self) -> frozenset[str]:
@@ -39,9 +40,16 @@ class SourceGates:
             self._set(self._paused, wanted)
         return [f"the sources of {t} rest" for t in begun] + [f"the sources of {t} read again" for t in ended]
 
+    def take_back(self, resting: frozenset[str]) -> None:
+        """The plan failed: exactly these rest again, also where that cannot be sent now."""
+        with self._lock:
+            self._resting = resting
+            self._set(self._paused, resting)
+
     def _set(self, paused: frozenset[str], resting: frozenset[str]) -> None:
-        before = self._paused | self._resting
-        if paused | resting != before:
-            # Sent before it is noted: if sending fails, the next call sends it again.
-            self._send(sorted(paused | resting))
-        self._paused, self._resting = paused, resting
+        wanted = paused | resting
+        if wanted != self._sent:
+            # Sent before it is noted: if sending fails, the next call sends again. What failed may have arrived.
+            self._sent = None
+            self._send(sorted(wanted))
+        self._paused, self._resting, self._sent = paused, resting, wanted
