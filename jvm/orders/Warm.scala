@@ -11,6 +11,7 @@ import org.apache.hadoop.io.IOUtils
 
 import org.apache.spark.FutureAction
 import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.planner.SteerRealTime
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.barograph.SqlInternals
 import org.apache.spark.sql.catalyst.expressions.codegen.CodeGenerator
@@ -44,7 +45,7 @@ object Warm {
   def targets(session: SparkSession, topology: String, moves: Seq[(Int, String)], timeoutMs: Long): Boolean = {
     val context = SparkInternals.context(session)
     val query = SparkInternals.activeQueries(session)
-      .find(q => topology == q.name || topology == s"query-${q.id.toString.take(8)}")
+      .find(q => topology == SteerRealTime.topologyName(q.name, q.id.toString))
     val hosts = Ledger.liveExecutors(context).map(e => e.id -> e.host).toMap
     val work = moves.groupMap(_._2)(_._1).toSeq.collect { case (executor, indices) if hosts.contains(executor) =>
       (indices, Seq(s"executor_${hosts(executor)}_$executor"))

@@ -62,9 +62,12 @@ object Stage {
   /** A user names an operator with `df.observe("barograph:NAME", count(lit(1)))`; the planner removes the node. */
   val NamePrefix = "barograph:"
 
-  /** Addresses such as query/operator/1=node are read by these characters, so they cannot be in an operator's name. */
+  /**
+   * Addresses such as query/operator/1=node are read by these characters, so they cannot be in an operator's name. White
+   * space is that of Unicode, and control characters count as such: a controller refuses names with any of them.
+   */
   private[planner] def operatorName(metric: String): String =
-    metric.stripPrefix(NamePrefix).replaceAll("[\\s/=,@]", "_")
+    metric.stripPrefix(NamePrefix).replaceAll("(?U)[\\s/=,@\\p{Cntrl}]", "_")
 
   def onStreamingPath(plan: SparkPlan): Boolean = plan.exists(_.isInstanceOf[RealTimeStreamScanExec])
 

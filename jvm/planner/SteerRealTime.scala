@@ -40,7 +40,7 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
           .foreach(RealTimeModeAllowlist.checkAllowedSink(_, throwException = true))
       }
       Ledger.keepOnly(active.map(_.runId.toString).toSet + runId)
-      val name = query.flatMap(q => Option(q.name)).getOrElse(s"query-${queryId.take(8)}")
+      val name = SteerRealTime.topologyName(query.map(_.name).orNull, queryId)
       // What is planned tells that everything before it is committed: orders, restarts and counts rely on that.
       if (Ledger.hasBegunBefore(name, runId, epoch.toLong)) query.foreach(awaitCommit(_, epoch.toLong - 1L))
       steer(plan.asInstanceOf[WriteToDataSourceV2Exec], name, runId, epoch.toLong)
@@ -149,6 +149,10 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
 }
 
 object SteerRealTime {
+  /** The name of the query; one without a name, or with an empty one, is known by its id. A supervisor does the same. */
+  def topologyName(queryName: String, queryId: String): String =
+    Option(queryName).filter(_.nonEmpty).getOrElse(s"query-${queryId.take(8)}")
+
   /**
    * Sinks that Spark does not list and that queries may have all the same. Two drop their rows: that of Spark, which
    * workloads use, and ours, which also times them. One keeps them in the driver, for tests.

@@ -200,6 +200,12 @@ SPOILT = {
         "duration_s = 1e15",
         "step_s of 0.25 fits 4e+15 times into duration_s; a run has at most 5,000,000",
     ),
+    "a hundred million variants": (
+        "[[topologies]]",
+        f'[[matrix]]\nname = "{"".join(f"{{{a}}}" for a in "abcdefgh")}"\n'
+        f"axes = {{{', '.join(f'{a} = {list(range(10))}' for a in 'abcdefgh')}}}\n[[topologies]]",
+        "the number of variants must be at most 10,000, not 100,000,000",
+    ),
     "a rate beyond all machines": (
         "ramp 0s=50 40s=300",
         "constant 1e300",

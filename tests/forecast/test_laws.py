@@ -112,3 +112,4 @@ def test_a_constant_load_has_one_forecast_however_time_is_cut_into_cycles(
     rates = [o.arrived / last.snapshot.cycle_s for o in found.operators]
     assert rates == pytest.approx([rate, rate, 5 * rate], rel=0.01)
     assert [o.executed / last.snapshot.cycle_s for o in found.operators] == pytest.approx(rates, rel=0.01)
+    assert not any(o.rising for o in found.operators)

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from barograph.forecast.protocol import ByFrame, Estimate
-from barograph.model import Frame
+from barograph.model import Frame, rises
 
 
 @dataclass(frozen=True)
@@ -16,5 +14,5 @@ class LastValue(ByFrame):
     def estimate(self, frame: Frame, horizon_cycles: int) -> Estimate:  # noqa: ARG002  # the same for every horizon
         arrived = frame.paced("arrived")
         before = arrived[-2] if len(frame) > 1 else arrived[-1]
-        rising = np.asarray(arrived[-1] > before, dtype=np.bool_)
+        rising = rises(arrived[-1] - before, before)
         return Estimate.of_arrivals(arrived[-1], rising, "as many arrivals as in the last cycle", {})

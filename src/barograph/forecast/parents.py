@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from barograph.forecast.protocol import ByFrame, Estimate
 from barograph.forecast.trend import own_trend
-from barograph.model import Frame, mean_of_ratios
+from barograph.model import Frame, mean_of_ratios, rises
 
 
 def mean_delta(frame: Frame, phi: int) -> NDArray[np.float64]:
@@ -65,6 +65,7 @@ class Parents(ByFrame):
         line = own_trend(frame, self.phi)
         own = line.at(horizon_cycles).tolist()
         arrived, psi, _ = down_the_graph(frame, self.phi, lambda i, sent: own[i] if sent is None else sent)
-        rising = np.asarray(np.where(frame.sources, line.rising, arrived > frame.column("arrived")[-1]), dtype=np.bool_)
+        now = frame.column("arrived")[-1]
+        rising = np.where(frame.sources, line.rising, rises(arrived - now, now))
         delta = mean_delta(frame, self.phi)
         return Estimate(arrived, psi, rising, "what its parents will send it", {"delta_rows": delta})

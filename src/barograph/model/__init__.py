@@ -20,7 +20,7 @@ from barograph.model.metrics import (
 from barograph.model.placement import Move, Placement
 from barograph.model.plan import MigrationMode, Outcome, Plan, Refusal, RefusalCode, Rescale, nodes_kept
 from barograph.model.reason import Reason, ReasonCode
-from barograph.model.regression import Lines, slope_of
+from barograph.model.regression import Lines, rises, slope_of
 from barograph.model.snapshot import Snapshot
 from barograph.model.topology import Edge, Grouping, Instance, Operator, Topology
 
@@ -69,5 +69,6 @@ __all__ = [
     "mean_of_ratios",
     "nodes_kept",
     "ratio_of_sums",
+    "rises",
     "slope_of",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# A slope below this part of the series' mean in each unit is flat: rounding must not make a constant load rise.
+# A change below this part of the series' level is none: rounding must not make a constant load rise.
 FLAT = 1e-9
 
 
@@ -50,7 +50,13 @@ class Lines:
 
     @property
     def rising(self) -> NDArray[np.bool_]:
-        return self.slope > FLAT * np.maximum(np.abs(self.mean), 1.0)
+        return rises(self.slope, self.mean)
+
+
+def rises(by: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each series rises that changes by so much, from or around so high a level."""
+    found: NDArray[np.bool_] = by > FLAT * np.maximum(np.abs(level), 1.0)
+    return found
 
 
 def slope_of(values: list[float]) -> float:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from barograph.engines.latency import Histogram
 from barograph.experiments.report import ActionReport
-from barograph.experiments.running.journal import DRIVER_KILLED, Journal
+from barograph.experiments.running.journal import DRIVER_KILLED, MOST_OUTPUT, Journal
 from barograph.experiments.steering.first_placement import First
 from barograph.model import Instance, Placement, Plan, Slot
 
@@ -77,3 +77,24 @@ def test_an_order_is_written_when_it_changes(tmp_path: Path) -> None:
         journal.ordered({}, placement)
     assert (tmp_path / "journal").read_text().count("ordered") == 2
     assert Journal(tmp_path / "journal").earlier.placement == FIRST.placement
+
+
+def test_output_of_the_last_day_is_kept_and_all_of_it_is_counted(tmp_path: Path) -> None:
+    """Each of two drivers runs for two days, with a row every ten minutes, and a third one continues."""
+    path, start, every, count = tmp_path / "journal", 200_000_000, 60_000, 288
+    for driver in range(2):
+        journal = Journal(path)
+        for number in range(count):
+            journal.saw({start + (driver * count + number) * every: 1}, {}, 0, None)
+        if driver == 0:
+            journal.left(1_000_000)
+    third = Journal(path)
+    last = start + (2 * count - 1) * every
+    for output in (third.earlier.output, third.output):
+        assert max(output) == last
+        assert MOST_OUTPUT // every <= len(output) <= MOST_OUTPUT // every + 2
+    assert third.rows_out == 2 * count
+    third.saw({last: 3, last + every: 5}, {}, 0, None)
+    assert third.output[last] == 1 + 3
+    assert max(third.output) - min(third.output) <= MOST_OUTPUT + every
+    assert third.rows_out == 2 * count + 3 + 5

@@ -29,6 +29,7 @@ STARTED_AGAIN = "the application was ended and started again, to move instances"
 class EarlierDrivers:
     """What earlier drivers of the run recorded. planned_ms: of the last open epoch. first: what the run began with.
 
+    output: by centisecond since 1970, over the last day; rows_out: all of it.
     parallelism, placement: as last ordered; parallelism only of operators that were rescaled since the query was built.
     """
 
@@ -36,7 +37,8 @@ class EarlierDrivers:
     first: First | None = None
     actions: list[tuple[ActionReport, Window]] = field(default_factory=list)
     restarts: list[RestartReport] = field(default_factory=list)
-    output: dict[int, int] = field(default_factory=dict)
+    output: OutputCounts = field(default_factory=lambda: OutputCounts(MOST_OUTPUT))
+    rows_out: int = 0
     latency: dict[str, Histogram] = field(default_factory=lambda: {c: Histogram() for c in CLOCKS})
     parallelism: dict[str, int] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
@@ -132,15 +134,15 @@ class Journal:
     @property
     def output(self) -> dict[int, int]:
         """Output rows by centisecond since 1970, of all drivers, over the last day."""
-        whole = dict(self.earlier.output)
-        for step, rows in self.seen.items():
-            whole[step] = whole.get(step, 0) + rows
-        return whole
+        whole = OutputCounts(MOST_OUTPUT)
+        for counts in (self.earlier.output, self.seen):
+            whole.add(counts)
+        return whole.as_dict()
 
     @property
     def rows_out(self) -> int:
         """Of all drivers, since the run's begin."""
-        return sum(self.earlier.output.values()) + self.seen.total_ever
+        return self.earlier.rows_out + self.seen.total_ever
 
     @property
     def latency(self) -> dict[str, Histogram]:
@@ -161,7 +163,7 @@ class Journal:
 
 def read(path: Path) -> EarlierDrivers:
     earlier = EarlierDrivers()
-    driver: dict[int, int] = {}  # output of the driver whose lines are being read
+    driver = OutputCounts(MOST_OUTPUT)  # output of the driver whose lines are being read
     times: dict[str, Histogram] = {}
     epochs = 0
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -192,13 +194,13 @@ def read(path: Path) -> EarlierDrivers:
         elif kind == "killed":
             earlier.killed_ms, earlier.killed_why = noted["at_ms"], noted.get("why", DRIVER_KILLED)
             _add(earlier, driver, times, epochs)
-            driver, times, epochs = {}, {}, 0
+            driver, times, epochs = OutputCounts(MOST_OUTPUT), {}, 0
     _add(earlier, driver, times, epochs)
     return earlier
 
 
-def _add(earlier: EarlierDrivers, driver: Mapping[int, int], times: Mapping[str, Histogram], epochs: int) -> None:
+def _add(earlier: EarlierDrivers, driver: OutputCounts, times: Mapping[str, Histogram], epochs: int) -> None:
     earlier.epochs += epochs
     earlier.latency = {c: h + times.get(c, Histogram()) for c, h in earlier.latency.items()}
-    for step, rows in driver.items():
-        earlier.output[step] = earlier.output.get(step, 0) + rows
+    earlier.output.add(driver)
+    earlier.rows_out += driver.total_ever

@@ -56,6 +56,42 @@ def test_a_topology_that_cannot_be_read_does_not_affect_others(caplog: pytest.Lo
     assert len(warnings) == 1 and warnings[0].startswith("the query 'twice' is not steered: ")
 
 
+@pytest.mark.parametrize(("query", "operator"), [("odd", "a\u00a0b"), ("", "s")], ids=["operator", "query"])
+def test_an_operator_that_cannot_be_named_does_not_affect_others(
+    query: str, operator: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    telemetry = Telemetry()
+    now = {"topology": [0, 1], "present": [1, 1]}
+    shapes = layouts((0, query, {operator: 1}, (), [1]), (1, "sound", {"s": 1}, (), [2]))
+    seats = [(query, operator), ("sound", "s")]
+    for cursor in (1, 2, 3):
+        planned = epochs(*((name, "run", cursor, 1000 + cursor, [(o, 0, "0")]) for name, o in seats))
+        telemetry.take(message({**shapes, **planned, **now, "read": [0, 0], "cursor": [cursor]}))
+        odd, sound = (life(name, "run", cursor, o, 0) for name, o in seats)
+        both = {column: [*odd[column], *sound[column]] for column in odd}
+        telemetry.take(message({**both, **now, "read": [7, 5], "cursor": [cursor]}))
+        assert telemetry.cursor == cursor
+        present = telemetry.present("sound")
+        assert present is not None and present.epoch == cursor and present.is_up
+        assert present.lives[Instance("sound", "s", 0)].rows_read == 5
+    assert list(telemetry.topologies) == ["sound"] and telemetry.present(query) is None
+    warnings = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert len(warnings) == 1 and warnings[0].startswith(f"the query {query!r} is not steered: ")
+
+
+def test_a_query_that_is_restarted_with_a_name_that_cannot_be_read_does_not_affect_others() -> None:
+    telemetry, _ = started(sound=1000, t=1000)
+    now = {"topology": [0, 1], "present": [1, 1]}
+    telemetry.take(message({**life("t", "run", 1, "s", 0), **now, "read": [0, 1]}))
+    changed = layouts((1, "t", {"a\u00a0b": 1}, (), [102]))
+    for planned in ({}, epochs(("t", "next", 2, 2000, [("a\u00a0b", 0, "0")]))):
+        telemetry.take(message({**changed, **planned, **now, "read": [0, 2 + len(planned)]}))
+        assert list(telemetry.topologies) == ["sound"]
+    telemetry.take(message({**layouts((1, "t", {"s": 1}, (), [103])), **now, "read": [0, 0]}))
+    assert list(telemetry.topologies) == ["sound", "t"]
+    assert telemetry.present("t") is None, "its present epoch is not known"
+
+
 def test_topologies_are_in_order_of_submission() -> None:
     telemetry, _ = started(late=3000, early=1000)
     assert list(telemetry.topologies) == ["early", "late"]

@@ -15,6 +15,7 @@ from barograph.model.checks import require, require_at_most, require_between
 
 MOST_STEPS = 5_000_000
 MOST_TURNS = 500_000  # cycles, epochs or reassignments: each costs far more than a step
+MOST_VARIANTS = 10_000
 MOST_OPERATORS = 1_000  # of a chain, which is written as one number
 MOST_KEYS = 1_000_000
 MOST_WORKERS = 50_000

@@ -16,12 +16,14 @@ itself. The left part of a setting is the path of a field. Nothing here knows wh
 
 import copy
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from barograph.engines.sim.scenario.bounds import MOST_VARIANTS
 from barograph.engines.sim.scenario.fields import TableFields
 from barograph.model import BadInput
-from barograph.model.checks import require, require_unique
+from barograph.model.checks import require, require_at_most, require_unique
 
 Settings = Mapping[str, Any]
 
@@ -34,7 +36,7 @@ def variants(where: str, table: Mapping[str, Any]) -> dict[str, Settings]:
         found.append((each.take("name", str), each.take("set", dict)))
         each.done()
     for each in top.tables("matrix"):
-        found += _combinations(each)
+        found += _combinations(where, each, len(found))
     require_unique(f"{where}: variants", (name for name, _ in found))
     return dict(found)
 
@@ -56,7 +58,8 @@ def varied(where: str, table: Mapping[str, Any], variant: str) -> dict[str, Any]
     return found
 
 
-def _combinations(t: TableFields) -> Iterator[tuple[str, Settings]]:
+def _combinations(where: str, t: TableFields, before: int) -> Iterator[tuple[str, Settings]]:
+    """before: how many variants the file has had so far."""
     pattern, axes, common = t.take("name", str), t.take("axes", dict), t.take("set", dict, {})
     t.done()
     require(bool(axes), f"{t.where}: axes is empty")
@@ -69,6 +72,7 @@ def _combinations(t: TableFields) -> Iterator[tuple[str, Settings]]:
         require(f"{{{axis}}}" in pattern, f"{t.where}: the name {pattern!r} does not have {{{axis}}} in it")
         named = values.items() if isinstance(values, dict) else ((value, {}) for value in values)
         choices.append([(axis, value, own) for value, own in named])
+    require_at_most(f"{where}: the number of variants", before + math.prod(map(len, choices)), MOST_VARIANTS)
     for chosen in itertools.product(*choices):
         values = {f"{{{axis}}}": value for axis, value, _ in chosen}
         name = pattern

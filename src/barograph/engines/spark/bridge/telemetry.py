@@ -1,12 +1,14 @@
 """What the engine remembers of the plug-in's answers: the present state of each topology, its recent epochs, and all
 that was counted so far.
 
-The memory is bounded: a topology keeps its last epochs and its last hour of output.
+The memory is bounded: a topology keeps its last epochs and its last hour of output. What cannot be read of one topology
+is left out and said once; all others are read.
 """
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +20,6 @@ from barograph.engines.spark.bridge.message import Message, Whole
 from barograph.engines.spark.bridge.output_counts import OutputCounts
 from barograph.engines.spark.bridge.reports import Executor, LifeReport, Seated, read_epochs, read_executors, read_lives
 from barograph.engines.spark.bridge.running_totals import RunningTotals, read_totals
-from barograph.logs import OnceOnly
 from barograph.model import BadInput, Instance, Topology
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class Telemetry:
         """Topologies as they were last reported, including those that do not run now."""
         self.epochs: dict[str, OrderedDict[tuple[str, int], EpochSeen]] = {}
         self.output: dict[str, OutputCounts] = {}
-        self._warnings = OnceOnly(log)
+        self._left_out: set[str] = set()  # topologies of which something cannot be read
         self._present: dict[str, EpochSeen] = {}
         self._first_planned_ms: dict[str, int] = {}
         self._restartable: frozenset[str] = frozenset()
@@ -91,11 +92,13 @@ class Telemetry:
         if "executor_id" in message:
             self.executors, changed = read_executors(message), True
         for epoch, seats in read_epochs(message):
-            self._planned(epoch.topology, epoch.run, epoch.epoch, epoch.orders, epoch.planned_ms, seats)
+            with self._apart(epoch.topology):
+                self._planned(epoch.topology, epoch.run, epoch.epoch, epoch.orders, epoch.planned_ms, seats)
             changed = True
         for life in read_lives(message):
-            seen = self._epoch(life.topology, life.run, life.epoch)
-            seen.lives[instance_of(life.topology, life.operator, life.index)] = life
+            with self._apart(life.topology):
+                instance = instance_of(life.topology, life.operator, life.index)
+                self._epoch(life.topology, life.run, life.epoch).lives[instance] = life
             changed = True
         if self._take_layouts(message):
             self._list_topologies()
@@ -137,11 +140,22 @@ class Telemetry:
     def _planned(
         self, topology: str, run: str, number: int, orders: int, planned_ms: int, seats: Iterable[Seated]
     ) -> None:
+        self._present.pop(topology, None)  # an epoch that cannot be read has ended the one before it all the same
+        seated = {instance_of(topology, s.operator, s.index): s for s in seats}
         epoch = self._epoch(topology, run, number)
-        epoch.orders, epoch.planned_ms = orders, planned_ms
-        epoch.seated = {instance_of(topology, s.operator, s.index): s for s in seats}
+        epoch.orders, epoch.planned_ms, epoch.seated = orders, planned_ms, seated
         self._first_planned_ms.setdefault(topology, planned_ms)
         self._present[topology] = epoch  # they come in their order, which the time of day may not tell
+
+    @contextmanager
+    def _apart(self, topology: str) -> Iterator[None]:
+        """What cannot be read of this topology does not affect the others. It is said once, not at each look."""
+        try:
+            yield
+        except BadInput as error:
+            if topology not in self._left_out:
+                self._left_out.add(topology)
+                log.warning("the query %r is not steered: %s", topology, error)
 
     def _epoch(self, topology: str, run: str, number: int) -> EpochSeen:
         epochs = self.epochs.setdefault(topology, OrderedDict())
@@ -175,11 +189,9 @@ class Telemetry:
         }
         self.topologies = {}
         for name in in_order_of_submission(running.keys(), self.known, self._first_planned_ms):
-            try:
+            with self._apart(name):
                 self.topologies[name] = running[name].topology(name in self._restartable)
-                self._warnings.over(name)
-            except BadInput as error:  # the other topologies are not affected
-                self._warnings.warn(name, f"the query {name!r} is not steered: {error}")
+                self._left_out.discard(name)
         self.known.update(self.topologies)
         self.version += 1
 
@@ -206,10 +218,11 @@ class Telemetry:
         for layout in layouts:
             end = start + len(layout.ids)
             lives = None if (present := self._present.get(layout.name)) is None else present.lives
-            for at in np.flatnonzero(read[start:end] != before[start:end]).tolist():
-                life = None if lives is None else lives.get(layout.instances[at])
-                if life is not None:
-                    life.rows_read = max(life.rows_read, int(read[start + at]))
+            with self._apart(layout.name):
+                for at in np.flatnonzero(read[start:end] != before[start:end]).tolist():
+                    life = None if lives is None else lives.get(layout.instances[at])
+                    if life is not None:
+                        life.rows_read = max(life.rows_read, int(read[start + at]))
             start = end
         self._read = (of, read)
 
