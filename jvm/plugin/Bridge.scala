@@ -21,7 +21,6 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
  */
 object Bridge {
   private val json = new ObjectMapper()
-  private val MostCauses = 10
 
   /**
    * What is newer than the cursor, as [[View]] describes it; 0 for everything. It changes nothing, so any number of
@@ -108,13 +107,7 @@ object Bridge {
    */
   def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
     try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
-    catch { case e: StreamingQueryException => s"died: ${e.getMessage}${causes(e)}" }
-
-  /** Spark's message often has only the words of the cause; its class tells an outage from a bug. */
-  private def causes(error: Throwable): String =
-    Iterator.iterate(error.getCause)(_.getCause).takeWhile(_ != null).take(MostCauses).map { cause =>
-      s"\nCaused by: ${cause.getClass.getName}: ${String.valueOf(cause.getMessage).linesIterator.nextOption().mkString}"
-    }.mkString
+    catch { case e: StreamingQueryException => s"died: ${e.getMessage}${Causes.of(e)}" }
 
   /**
    * {"living": [executor, ...], "silent": [...]} as JSON: executors that answer, and executors that do not but are

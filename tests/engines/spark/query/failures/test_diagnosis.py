@@ -1,5 +1,8 @@
 """Why a query run died: a lost machine, missing seats, a failed task, a bug; and whether it is restarted."""
 
+import errno
+from io import UnsupportedOperation
+
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
@@ -32,6 +35,11 @@ LIMITS = RestartLimits(
     same_failures=3, in_a_row=5, first_wait_s=0.5, longest_wait_s=3.0, keep_trying_s=60.0, within_s=600.0
 )
 DRIVER = "[STREAM_FAILED] Query [id = 3fd914bf-07aa-4605-a1ff-e689c5635eff] terminated with exception: {}"
+PYTHON = LOST_TASK.format(
+    "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+    '  File "job.py", line 9, in <lambda>\n{}'
+)
+POSTGRES = "\nCaused by: org.postgresql.util.PSQLException: "
 WRITING = LOST_TASK.format("org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows.")
 
 
@@ -81,11 +89,33 @@ def test_causes(text: str, lost: list[str], cause: Cause) -> None:
             WRITING + "\nCaused by: java.sql.SQLTransientConnectionException: no connection available", id="JDBC"
         ),
         pytest.param(
-            LOST_TASK.format(
-                "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
-                '  File "job.py", line 9, in <lambda>\nConnectionRefusedError: [Errno 111] Connection refused'
-            ),
+            PYTHON.format("ConnectionRefusedError: [Errno 111] Connection refused"),
             id="a connection of a Python function",
+        ),
+        pytest.param(
+            WRITING + POSTGRES + "x\n\tIt is a org.postgresql.util.PSQLException java.sql.SQLException",
+            id="a driver's own class by its type",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: a.b.C: x\n\tIt is a a.b.C java.sql.SQLException; SQLSTATE 57P03, number 0",
+            id="a state of a database",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: com.microsoft.sqlserver.jdbc.SQLServerException: x\n\tIt is a "
+            "com.microsoft.sqlserver.jdbc.SQLServerException java.sql.SQLException; SQLSTATE S0001, number 40613",
+            id="SQL Server's number of an outage",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: a.b.Away: x\n\tIt is a a.b.Away java.io.IOException", id="files by their type"
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: a.b.Late: x\n\tIt is a a.b.Late java.util.concurrent.TimeoutException",
+            id="time that was up, by its type",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: java.sql.SQLNonTransientConnectionException: x\n\tIt is a "
+            "java.sql.SQLNonTransientConnectionException java.sql.SQLNonTransientException java.sql.SQLException",
+            id="the nearest type decides",
         ),
     ],
 )
@@ -102,10 +132,38 @@ def test_what_passes_by_itself_is_an_outage(text: str) -> None:
         ),
         pytest.param(LOST_TASK.format("java.sql.SQLSyntaxErrorException: near FROM"), id="SQL that is wrong"),
         pytest.param(
-            LOST_TASK.format(
-                "org.apache.spark.api.python.PythonException: Traceback (most recent call last):\nKeyError: 'timeout'"
-            ),
+            PYTHON.format("KeyError: 'timeout'"),
             id="a bug in a Python function",
+        ),
+        pytest.param(PYTHON.format("ValueError: the lookup had a timeout"), id="the last word of a program's own"),
+        pytest.param(
+            WRITING + "\nCaused by: a.b.Missing: x\n\tIt is a a.b.Missing java.io.FileNotFoundException "
+            "java.io.IOException",
+            id="a missing file by its type",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: a.b.Wrong: x\n\tIt is a a.b.Wrong java.sql.SQLSyntaxErrorException "
+            "java.sql.SQLNonTransientException java.sql.SQLException",
+            id="SQL that is wrong, by its type",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: java.sql.BatchUpdateException: x\n\tIt is a java.sql.BatchUpdateException "
+            "java.sql.SQLException\nCaused by: org.postgresql.util.PSQLException: ERROR: duplicate key\n\tIt is a "
+            "org.postgresql.util.PSQLException java.sql.SQLException; SQLSTATE 23505, number 0",
+            id="a row that a database refuses, in a batch",
+        ),
+        pytest.param(
+            WRITING + "\nCaused by: com.microsoft.sqlserver.jdbc.SQLServerException: x\n\tIt is a "
+            "com.microsoft.sqlserver.jdbc.SQLServerException java.sql.SQLException; SQLSTATE S0001, number 207",
+            id="SQL Server's number of a bug",
+        ),
+        pytest.param(WRITING + POSTGRES + "FATAL: password authentication failed for user", id="a wrong password"),
+        pytest.param(WRITING + "\nCaused by: a.b.C: too many connections", id="a program in a database's words"),
+        pytest.param(WRITING + "\nCaused by: java.net.MalformedURLException: no protocol: x", id="no address"),
+        pytest.param(PYTHON.format("redis.exceptions.AuthenticationError: x"), id="a client that is refused"),
+        pytest.param(
+            PYTHON.format("botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling PutObject"),
+            id="a right that is missing",
         ),
     ],
 )
@@ -120,6 +178,8 @@ def test_a_bug_is_no_outage(text: str) -> None:
         pytest.param(KeyError("topic"), Cause.BUG, id="the program's own function"),
         pytest.param(BadInput("it must return a DataStreamWriter"), Cause.BUG, id="it returns something else"),
         pytest.param(FileNotFoundError(2, "no schema.json"), Cause.OUTAGE, id="a file that the function reads"),
+        pytest.param(PermissionError(errno.EACCES, "schema.json"), Cause.BUG, id="a file that it may not read"),
+        pytest.param(UnsupportedOperation("not writable"), Cause.BUG, id="a file that it uses wrongly"),
         pytest.param(Py4JError("java.io.IOException: disk"), Cause.OUTAGE, id="files of the checkpoint"),
         pytest.param(
             PySparkException("java.lang.IllegalArgumentException: java.net.UnknownHostException: namenode"),
@@ -131,6 +191,54 @@ def test_a_bug_is_no_outage(text: str) -> None:
 )
 def test_causes_of_failed_starts(error: Exception, cause: Cause) -> None:
     assert diagnose_failed_start(error, 1.0).cause is cause
+
+
+def raised(outer: Exception, inner: Exception, link: str) -> Exception:
+    """outer, as Python raises it for inner or while it handles that."""
+    try:
+        try:
+            raise inner
+        except Exception as caught:
+            if link == "from":
+                raise outer from caught
+            if link == "from None":
+                raise outer from None
+            raise outer  # noqa: B904  # as a program may do
+    except type(outer) as error:
+        return error
+
+
+class AutoReconnect(Exception):  # noqa: N818  # its name there
+    """As a client's library has it."""
+
+    __module__ = "pymongo.errors"
+
+
+@pytest.mark.parametrize(
+    ("inner", "link", "cause"),
+    [
+        pytest.param(ConnectionError("away"), "from", Cause.OUTAGE, id="a connection"),
+        pytest.param(ConnectionError("away"), "while", Cause.OUTAGE, id="a connection, not named"),
+        pytest.param(ConnectionError("away"), "from None", Cause.OUTAGE, id="a connection, hidden"),
+        pytest.param(TimeoutError("late"), "from", Cause.OUTAGE, id="time that was up"),
+        pytest.param(AutoReconnect("away"), "from", Cause.OUTAGE, id="a client's own class"),
+        pytest.param(OSError(errno.ENOSPC, "full"), "from", Cause.OUTAGE, id="a full disk"),
+        pytest.param(OSError(errno.ESTALE, "away"), "while", Cause.OUTAGE, id="a file system that is away"),
+        pytest.param(FileNotFoundError(errno.ENOENT, "x"), "from", Cause.OUTAGE, id="a missing file"),
+        pytest.param(FileNotFoundError(errno.ENOENT, "x"), "while", Cause.BUG, id="a file that may be missing"),
+        pytest.param(PermissionError(errno.EACCES, "x"), "from", Cause.BUG, id="a right that is missing"),
+        pytest.param(IsADirectoryError(errno.EISDIR, "x"), "from", Cause.BUG, id="a folder"),
+        pytest.param(OSError(errno.EINVAL, "x"), "from", Cause.BUG, id="a wrong use"),
+        pytest.param(KeyError("topic"), "from", Cause.BUG, id="a bug"),
+        pytest.param(KeyError("topic"), "while", Cause.BUG, id="a bug, not named"),
+    ],
+)
+def test_the_cause_of_a_programs_error_counts(inner: Exception, link: str, cause: Cause) -> None:
+    error = raised(RuntimeError("cannot load lookup"), inner, link)
+    assert diagnose_failed_start(error, 1.0).cause is cause
+    assert diagnose_failed_start(raised(ValueError("no lookup"), error, "from"), 1.0).cause is cause
+    refused = raised(BadInput("it must be a folder"), inner, link)
+    assert diagnose_failed_start(refused, 1.0).cause is Cause.BUG
 
 
 def test_what_spark_refuses_is_told_in_its_words_without_advice_that_does_not_help() -> None:

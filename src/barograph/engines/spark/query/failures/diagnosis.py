@@ -19,7 +19,7 @@ from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.query.failures.kafka_errors import KafkaError, kafka_error
 from barograph.engines.spark.query.failures.ownership import other_owner
-from barograph.engines.spark.query.failures.transient import is_transient
+from barograph.engines.spark.query.failures.transient import is_transient, passes
 from barograph.model import BadInput
 
 _NO_SEATS = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
@@ -139,7 +139,7 @@ def diagnose_failed_start(error: Exception, at_s: float, has_run: bool = False) 
         return _without_seats(text, at_s, None)
     if found := kafka_error(text, has_run):
         return _by_kafka(found, at_s, None)
-    if isinstance(error, OSError) or is_transient(text):
+    if passes(error):
         return Death(at_s, Cause.OUTAGE, f"something it needs to start is not available: {said}", None, "")
     if isinstance(error, BadInput) or not isinstance(error, PySparkException | Py4JError):
         return Death(at_s, Cause.BUG, f"the function that builds it fails: {said}", None, signature(text))
