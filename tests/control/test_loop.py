@@ -15,7 +15,8 @@ from barograph.engines.port import CONTROLLER
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.spark.driver.client import DriverFailed
 from barograph.history import Recorder, cycles, entries, gaps
-from barograph.model import BadInput, Outcome, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
+from barograph.logs import FIELDS
+from barograph.model import BadInput, Metrics, Outcome, Placement, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
 from barograph.policy.definition import with_options
 from barograph.policy.registry import named
 
@@ -153,7 +154,7 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     assert gaps(tmp_path, most_cycles=1e9) == []
     # A restarted engine is not judged by what the previous one did.
     fresh = Loop(Timed(), settings())
-    fresh.history, fresh.acts = list(again.history), again.acts
+    fresh.recall(tmp_path)
     fresh.turn()
     assert len(fresh.history) == 1
     nothing = Loop(Timed(), settings())
@@ -182,26 +183,47 @@ class Application(Timed):
     def __init__(self, name: str, ahead_s: float = 0.0) -> None:
         super().__init__()
         self.name = name
+        self.last: Snapshot | None = None
+        self.stopped = False
         if ahead_s:
             self.sim.advance(ahead_s)
 
     def observe(self, observer: str = CONTROLLER) -> Snapshot:
-        return replace(super().observe(observer), application=self.name)
+        if self.stopped and self.last is not None:
+            self.last = replace(
+                self.last, at_s=self.last.at_s + 1.0, cycle_s=1.0, topologies=(), placement=Placement(),
+                metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=(),
+            )  # fmt: skip
+        else:
+            self.last = replace(super().observe(observer), application=self.name)
+        return self.last
 
 
-def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stopped", [False, True], ids=["it ended at work", "its query was stopped long before"])
+def test_a_second_driver_is_not_judged_by_the_first_ones_past(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, stopped: bool
+) -> None:
     first = Recorder(tmp_path, "adaptive", "act", clock=lambda: 100.0)
-    loop = Loop(Application("app-1"), settings(quiet=AT_ONCE), first)
+    driver = Application("app-1")
+    loop = Loop(driver, settings(quiet=AT_ONCE), first)
     for _ in range(3):
         loop.turn()
     assert loop.acts, "there is something to recall"
+    driver.stopped = stopped
+    for _ in range(loop.settings.memory_cycles if stopped else 0):
+        loop.turn()
     first.close()
     # Its clock is later than the first one's last cycle, so the clock does not tell the two apart.
     engine = Application("app-2", ahead_s=200.0)
     second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
     under_second = Loop(engine, settings(quiet=AT_ONCE), second)
     under_second.recall(tmp_path)
-    cycle = under_second.turn()
+    assert under_second.acts and bool(under_second.history) is not stopped
+    assert under_second.turn_between(engine.observe()) is None, "nothing is decided by figures of the first"
+    with caplog.at_level("INFO", "barograph.control.decision_log"):
+        cycle = under_second.turn()
+    (line,) = [getattr(r, FIELDS) for r in caplog.records]
+    assert line["limits"] == len(cycle.plan.limits_pct), "limits that the first one set are not in force"
     assert [c.snapshot.application for c in under_second.history] == ["app-2"]
     assert all(act.at_s >= cycle.snapshot.at_s for act in under_second.acts)
     assert not any(r.code in (ReasonCode.COOLDOWN, ReasonCode.BUDGET_USED_UP) for r in cycle.plan.reasons)
