@@ -200,9 +200,7 @@ class Application(Timed):
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["it ended at work", "its query was stopped long before"])
-def test_a_second_driver_is_not_judged_by_the_first_ones_past(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, stopped: bool
-) -> None:
+def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path, stopped: bool) -> None:
     first = Recorder(tmp_path, "adaptive", "act", clock=lambda: 100.0)
     driver = Application("app-1")
     loop = Loop(driver, settings(quiet=AT_ONCE), first)
@@ -220,10 +218,7 @@ def test_a_second_driver_is_not_judged_by_the_first_ones_past(
     under_second.recall(tmp_path)
     assert under_second.acts and bool(under_second.history) is not stopped
     assert under_second.turn_between(engine.observe()) is None, "nothing is decided by figures of the first"
-    with caplog.at_level("INFO", "barograph.control.decision_log"):
-        cycle = under_second.turn()
-    (line,) = [getattr(r, FIELDS) for r in caplog.records]
-    assert line["limits"] == len(cycle.plan.limits_pct), "limits that the first one set are not in force"
+    cycle = under_second.turn()
     assert [c.snapshot.application for c in under_second.history] == ["app-2"]
     assert all(act.at_s >= cycle.snapshot.at_s for act in under_second.acts)
     assert not any(r.code in (ReasonCode.COOLDOWN, ReasonCode.BUDGET_USED_UP) for r in cycle.plan.reasons)
@@ -233,6 +228,20 @@ def test_a_second_driver_is_not_judged_by_the_first_ones_past(
     restarted.recall(tmp_path)
     assert restarted.history == under_second.history
     assert restarted.acts == under_second.acts
+
+
+def test_limits_of_another_application_are_not_in_force(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Application("app-1", ahead_s=100.0)
+    loop = Loop(engine, settings(quiet=AT_ONCE))
+    loop.turn()  # of a query that has not run yet
+    engine.name = "app-2"
+    before = loop.turn()
+    engine.name = "app-3"
+    with caplog.at_level("INFO", "barograph.control.decision_log"):
+        after = loop.turn()
+    assert after.plan.limits_pct == before.plan.limits_pct, "the load is the same"
+    (line,) = [getattr(r, FIELDS) for r in caplog.records]
+    assert line["limits"] == len(after.plan.limits_pct)
 
 
 class Time:

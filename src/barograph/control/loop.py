@@ -92,7 +92,7 @@ class Loop:
         self.epochs_s: dict[str, float] = {}
         self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
-        self._last: Snapshot | None = None  # that all of this is about
+        self._last: Snapshot | None = None  # the last one of what is remembered
 
     def recall(self, folder: HistoryPath) -> None:
         """Continue from a recorded history, if there is one. Raises BadInput where it cannot be read.
