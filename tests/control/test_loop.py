@@ -15,7 +15,8 @@ from barograph.engines.port import CONTROLLER
 from barograph.engines.sim import Simulator, parse_scenario
 from barograph.engines.spark.driver.client import DriverFailed
 from barograph.history import Recorder, cycles, entries, gaps
-from barograph.model import BadInput, Outcome, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
+from barograph.logs import FIELDS
+from barograph.model import BadInput, Metrics, Outcome, Placement, Plan, ReasonCode, Refusal, RefusalCode, Snapshot
 from barograph.policy.definition import with_options
 from barograph.policy.registry import named
 
@@ -153,7 +154,7 @@ def test_a_loop_that_was_killed_resumes_from_its_history(tmp_path: Path) -> None
     assert gaps(tmp_path, most_cycles=1e9) == []
     # A restarted engine is not judged by what the previous one did.
     fresh = Loop(Timed(), settings())
-    fresh.history, fresh.acts = list(again.history), again.acts
+    fresh.recall(tmp_path)
     fresh.turn()
     assert len(fresh.history) == 1
     nothing = Loop(Timed(), settings())
@@ -182,25 +183,41 @@ class Application(Timed):
     def __init__(self, name: str, ahead_s: float = 0.0) -> None:
         super().__init__()
         self.name = name
+        self.last: Snapshot | None = None
+        self.stopped = False
         if ahead_s:
             self.sim.advance(ahead_s)
 
     def observe(self, observer: str = CONTROLLER) -> Snapshot:
-        return replace(super().observe(observer), application=self.name)
+        if self.stopped and self.last is not None:
+            self.last = replace(
+                self.last, at_s=self.last.at_s + 1.0, cycle_s=1.0, topologies=(), placement=Placement(),
+                metrics=Metrics(()), traffic=(), node_metrics=(), topology_metrics=(),
+            )  # fmt: skip
+        else:
+            self.last = replace(super().observe(observer), application=self.name)
+        return self.last
 
 
-def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stopped", [False, True], ids=["it ended at work", "its query was stopped long before"])
+def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path, stopped: bool) -> None:
     first = Recorder(tmp_path, "adaptive", "act", clock=lambda: 100.0)
-    loop = Loop(Application("app-1"), settings(quiet=AT_ONCE), first)
+    driver = Application("app-1")
+    loop = Loop(driver, settings(quiet=AT_ONCE), first)
     for _ in range(3):
         loop.turn()
     assert loop.acts, "there is something to recall"
+    driver.stopped = stopped
+    for _ in range(loop.settings.memory_cycles if stopped else 0):
+        loop.turn()
     first.close()
     # Its clock is later than the first one's last cycle, so the clock does not tell the two apart.
     engine = Application("app-2", ahead_s=200.0)
     second = Recorder(tmp_path, "adaptive", "act", clock=lambda: 130.0)
     under_second = Loop(engine, settings(quiet=AT_ONCE), second)
     under_second.recall(tmp_path)
+    assert under_second.acts and bool(under_second.history) is not stopped
+    assert under_second.turn_between(engine.observe()) is None, "nothing is decided by figures of the first"
     cycle = under_second.turn()
     assert [c.snapshot.application for c in under_second.history] == ["app-2"]
     assert all(act.at_s >= cycle.snapshot.at_s for act in under_second.acts)
@@ -211,6 +228,20 @@ def test_a_second_driver_is_not_judged_by_the_first_ones_past(tmp_path: Path) ->
     restarted.recall(tmp_path)
     assert restarted.history == under_second.history
     assert restarted.acts == under_second.acts
+
+
+def test_limits_of_another_application_are_not_in_force(caplog: pytest.LogCaptureFixture) -> None:
+    engine = Application("app-1", ahead_s=100.0)
+    loop = Loop(engine, settings(quiet=AT_ONCE))
+    loop.turn()  # of a query that has not run yet
+    engine.name = "app-2"
+    before = loop.turn()
+    engine.name = "app-3"
+    with caplog.at_level("INFO", "barograph.control.decision_log"):
+        after = loop.turn()
+    assert after.plan.limits_pct == before.plan.limits_pct, "the load is the same"
+    (line,) = [getattr(r, FIELDS) for r in caplog.records]
+    assert line["limits"] == len(after.plan.limits_pct)
 
 
 class Time:

@@ -8,13 +8,21 @@ from tests.cycles import remembered
 
 from barograph.control.quiet_moments import Quiet, in_quiet_moments
 from barograph.engines.check import refusals
-from barograph.model import Cycle, Placement, Plan, ReasonCode, Rescale
+from barograph.model import Cycle, Placement, Plan, ReasonCode, Rescale, Snapshot
 
 MOVE = Plan(Placement({K0: TWO}), limits_pct={K0: 10.0}, cuts=("t",))
 
 
 def past(*loads: float) -> list[Cycle]:
     return [remembered(world(load, at_s=10.0 * i)) for i, load in enumerate(loads)]
+
+
+def blind(load: float, backlog: float | None = None) -> Snapshot:
+    """Only the one part of how long rows wait is known: the latency, or the backlog if it is given."""
+    now = world(load, backlog=backlog or 0.0)
+    (told,) = now.topology_metrics
+    told = replace(told, backlog_known=False) if backlog is None else replace(told, latency_due=None)
+    return replace(now, topology_metrics=(told,))
 
 
 MOMENTS = {  # loads before, now, waits
@@ -26,6 +34,9 @@ MOMENTS = {  # loads before, now, waits
     "nothing is known": ((), world(40.0), MOVE, True),
     "nothing is known, but nothing comes": ((), world(0.0), MOVE, False),
     "rows wait already": ((20, 50, 100), world(95.0, wait_s=1.5), MOVE, False),
+    "backlog unknown, and rows that ended did not wait": ((20, 50, 100), blind(95.0), MOVE, False),
+    "no row timed, and next to no backlog": ((20, 50, 100), blind(95.0, backlog=20.0), MOVE, True),
+    "no row timed, and a backlog": ((20, 50, 100), blind(95.0, backlog=200.0), MOVE, False),
     "more instances are needed": ((20, 50, 100), world(95.0), replace(MOVE, rescales=(Rescale("t", "k", 3),)), False),
     "fewer instances can wait": ((20, 50, 100), world(95.0), Plan(rescales=(Rescale("t", "k", 1),), cuts=("t",)), True),
     "no seat": ((20, 50, 100), world(95.0, placement={S: ONE, K1: ONE}), MOVE, False),

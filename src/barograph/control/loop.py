@@ -92,6 +92,7 @@ class Loop:
         self.epochs_s: dict[str, float] = {}
         self._decisions, self._warnings = DecisionLog(), OnceOnly(log)
         self._levels: dict[str, int] = {}  # for which the last applied plan was made
+        self._last: Snapshot | None = None  # the last one of what is remembered
 
     def recall(self, folder: HistoryPath) -> None:
         """Continue from a recorded history, if there is one. Raises BadInput where it cannot be read.
@@ -106,6 +107,7 @@ class Loop:
         for c in recent:
             if c.snapshot.metrics.instances:  # a decision between two cycles has no metrics of its own
                 self.history.append(replace(c, snapshot=self._old_figures(self.history, c.snapshot).believed))
+        self._last = recent[-1].snapshot  # acts are recalled also where no cycle is
         self._decisions.recall(recent)
         for cycle in changes_since(folder, last, recent[-1].snapshot.at_s - HOUR_S):
             self.acts = (*self.acts, *acts_of(cycle))
@@ -114,9 +116,10 @@ class Loop:
         """One cycle."""
         self._heartbeat("observing", OBSERVE_S)
         seen = self._engine.observe()
-        if self.history and not _continues(self.history[-1].snapshot, seen):
+        if self._last is not None and not _continues(self._last, seen):
             # Its clock began again, or another application runs: earlier cycles and acts say nothing about it.
             self.history, self.acts, self._levels, self.epochs_s = [], (), {}, {}
+            self._last, self._decisions = None, DecisionLog()
         self._heartbeat("deciding", DECIDE_S)
         policy = replace(
             self.settings.policy,
@@ -130,7 +133,7 @@ class Loop:
         if self.settings.mode is Mode.ACT:
             cycle = self._with_nodes(cycle, orders)
         self._heartbeat("recording", DECIDE_S)
-        self._remember(cycle)
+        self._remember(self.history[-(self.settings.memory_cycles - 1) :], cycle)
         self._decisions.log(cycle, orders)
         if self._recorder is not None:
             self._recorder.record(replace(cycle, snapshot=seen), policy.horizon_cycles)
@@ -144,15 +147,14 @@ class Loop:
 
         now: the cluster as it is, with the metrics of the last cycle, so that no forecast sees a shortened cycle.
         """
-        if not self.history or self.history[-1].snapshot.at_s >= now.at_s or _levels(now) == self._levels:
+        if not self.history or self._last is None or not _continues(self._last, now) or _levels(now) == self._levels:
             return None
         self._heartbeat("deciding", DECIDE_S)
         earlier, last = self.history[:-1], self.history[-1]
         old = self._old_figures(earlier, now)
         found = decide_between(old.holding(self.settings.policy), self.history, old.believed)
         cycle = self._with_outcome(self._held_back(found, earlier, old))
-        self.acts = remember(self.acts, cycle)
-        self.history = [*earlier, cycle]
+        self._remember(earlier, cycle)
         self._decisions.log(cycle, NodeOrders())
         if self._recorder is not None:
             self._heartbeat("recording", DECIDE_S)
@@ -282,9 +284,9 @@ class Loop:
             self._warnings.warn("apply", f"the plan was not applied: {why}; the next cycle decides anew")
             return Outcome(refused=(Refusal("the plan", RefusalCode.ENGINE_FAILED, why),))
 
-    def _remember(self, cycle: Cycle) -> None:
+    def _remember(self, earlier: Sequence[Cycle], cycle: Cycle) -> None:
         self.acts = remember(self.acts, cycle)
-        self.history = [*self.history[-(self.settings.memory_cycles - 1) :], cycle]
+        self.history, self._last = [*earlier, cycle], cycle.snapshot
 
 
 def _with_reasons(cycle: Cycle, reasons: Sequence[Reason]) -> Cycle:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from barograph.config import default
-from barograph.control.guards.acts import changed, distress_s
+from barograph.control.guards.acts import changed, distress
 from barograph.control.guards.guard import homeless
 from barograph.control.guards.rollback import CALM_S
 from barograph.control.guards.trim import Held, made_valid
@@ -56,10 +56,10 @@ def _urgent(plan: Plan, now: Snapshot, topology: str) -> str | None:
     """Why its cut cannot wait; None where it can."""
     if homeless(now, topology):
         return "an instance has no seat"
-    distress = distress_s(now, topology)
-    if distress is None:
+    found = distress(now, topology)
+    if found.backlog_s is None:  # rows that have ended say nothing about those that have not been read
         return "it is unknown how long rows wait"
-    if distress > CALM_S:
+    if found.backlog_s + (found.latency_s or 0.0) > CALM_S:
         return "rows wait too long already"
     of = now.topology(topology)
     if any(r.topology == topology and r.parallelism > of.operator(r.operator).parallelism for r in plan.rescales):

@@ -109,7 +109,7 @@ class ReasonCode(StrEnum):
     FROZEN_PERIOD = "frozen-period"  # it is a time in which nothing is to be changed
     COOLDOWN = "cooldown"  # the topology was changed a moment ago
     ROLLED_BACK = "rolled-back"  # the last change of the topology did not help, so it is undone
-    NOT_JUDGED = "not-judged"  # the backlog is unknown, so it cannot be said whether the last change helped
+    NOT_JUDGED = "not-judged"  # it is or was unknown how long rows wait, so whether the last change helped is too
     AFTER_ROLLBACK = "after-rollback"  # the last change was rolled back, and the load is still the same
     WOULD_RETURN = "would-return"  # an instance would go back to where it came from a moment ago
     BUDGET_USED_UP = "budget-used-up"  # this hour's budget of cuts, moves or rescales is used up

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.cycles import nodes, remembered
 
 from barograph.control.guards import Act, Guards, acts_of, guard, remember
-from barograph.control.guards.acts import changed
+from barograph.control.guards.acts import Distress, changed
 from barograph.control.guards.rollback import verdict
 from barograph.engines.check import refusals
 from barograph.model import (
@@ -243,6 +243,45 @@ def test_an_act_of_unknown_backlog_is_said_not_to_be_judged() -> None:
     assert again.plan.reasons == (), "it is said once"
 
 
+CALM = Latency(*[100.0] * 5)
+PARTS = {  # told before, told after -> reasons
+    "backlog unknown, then known": ((CALM, None), (CALM, 300.0), []),
+    "backlog unknown, then known, and worse": ((CALM, None), (Latency(*[9000.0] * 5), 300.0), ["rolled-back"]),
+    "distress by a backlog that is then unknown": ((CALM, 300.0), (CALM, None), ["not-judged"]),
+    "calm, and the backlog then unknown": ((CALM, 20.0), (CALM, None), []),
+    "a backlog that is then unknown, and worse": ((CALM, 300.0), (Latency(*[9000.0] * 5), None), ["rolled-back"]),
+    "no row was timed before, and the backlog shrank": ((None, 300.0), (Latency(*[2500.0] * 5), 200.0), []),
+    "nothing was known before": ((None, None), (CALM, 900.0), ["not-judged"]),
+    "nothing is known of both": ((None, 300.0), (CALM, None), ["not-judged"]),
+}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_an_act_is_judged_by_what_was_known_before_it_and_is_now(case: str) -> None:
+    """Rows a second: 100. So 300 rows of backlog are 3 s, on top of a latency of 0.1 s."""
+    before, after, said = PARTS[case]
+
+    def telling(now: Snapshot, latency: Latency | None, backlog: float | None) -> Snapshot:
+        told = TopologyMetrics(
+            "t", backlog_rows=backlog or 0.0, latency_record=latency, backlog_known=backlog is not None
+        )
+        return replace(now, topology_metrics=(told,))
+
+    done = cycle(telling(world(100.0), *before), MOVE, applied=True)
+    now = telling(world(120.0, placement=AFTER), *after)
+    found = guard(replace(FREE, probation_s=20.0), acts_of(done), [done], cycle(now, Plan())).plan
+    assert [r.code.value for r in found.reasons] == said
+    assert bool(found.placement.slots) == ("rolled-back" in said)
+
+
+def test_an_act_by_figures_that_were_too_old_is_said_not_to_be_judged_and_an_ordered_one_is_not() -> None:
+    now = world(120.0, placement=AFTER, wait_s=9.0)
+    for code, said in ((ReasonCode.FIGURES_STALE, [ReasonCode.NOT_JUDGED]), (ReasonCode.NEW_LEVELS, [])):
+        done, acts = tried(0.1, replace(MOVE, reasons=(Reason("t", code, "so it was"),)))
+        found = guard(replace(FREE, probation_s=20.0), acts, [done], cycle(now, Plan())).plan
+        assert [r.code for r in found.reasons] == said and not found.placement.slots
+
+
 def test_an_act_is_judged_once_and_a_rollback_never() -> None:
     done, acts = tried()
     guards = replace(FREE, probation_s=20.0)
@@ -379,10 +418,12 @@ _guards = st.builds(
     return_s=st.sampled_from([0.0, 60.0]),
     probation_s=st.just(20.0),
 )
+_part = st.none() | st.floats(0, 3)
+_distress = st.builds(Distress, _part, _part)
 _acts = st.lists(
     st.builds(
         act, st.floats(3900, 4990), st.sampled_from("abc"), moves=st.integers(0, 2), rescales=st.integers(0, 2),
-        rollback=st.booleans(), distress_s=st.none() | st.floats(0, 3), load_rows_s=st.none() | st.just(100.0),
+        rollback=st.booleans(), distress=st.none() | _distress, load_rows_s=st.none() | st.just(100.0),
         before=st.dictionaries(st.builds(k, st.integers(0, 2), st.sampled_from("abc")), _slots).map(Placement),
     ),
     max_size=4,

@@ -10,6 +10,7 @@ import pytest
 from tests.cycles import remembered
 
 from barograph.control.guards import Act, Guards, OldFigures, guard
+from barograph.control.guards.acts import Distress
 from barograph.control.loop import Loop, Settings
 from barograph.control.node_pool import NodeOrders, Upkeep
 from barograph.control.quiet_moments import Quiet
@@ -188,7 +189,7 @@ def test_a_change_is_judged_when_its_figures_are_known_again() -> None:
     moved = next(i for i in now.placement.slots if i.topology == "a")
     elsewhere = next(w.slot for w in now.workers if w.slot != now.placement[moved])
     before = replace(now.placement, slots={**now.placement.slots, moved: elsewhere})
-    act = Act(now.at_s - 30, "a", 1, 0, 1, before.of_topology("a"), distress_s=2.0, load_rows_s=300.0)
+    act = Act(now.at_s - 30, "a", 1, 0, 1, before.of_topology("a"), distress=Distress(0.0, 2.0), load_rows_s=300.0)
     worse = tuple(replace(m, backlog_rows=9e9) if m.topology == "a" else m for m in now.topology_metrics)
     late = replace(turns[-1], snapshot=replace(now, topology_metrics=worse), plan=Plan(version=now.version))
     guards = replace(Guards(), probation_s=20.0)

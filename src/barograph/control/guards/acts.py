@@ -11,13 +11,24 @@ HOUR_S = 3600.0
 _UNCERTAIN = (RefusalCode.NO_ANSWER, RefusalCode.ENGINE_FAILED)
 
 
+@dataclass(frozen=True, slots=True)
+class Distress:
+    """How long a row of a topology has to wait, in two parts: its backlog in seconds of load, and the mean complete
+    time. None where unknown, which is not 0: two of them are compared only by what is known of both.
+    """
+
+    backlog_s: float | None = None
+    latency_s: float | None = None
+
+
 @dataclass(frozen=True)
 class Act:
     """One change of one topology by one plan. New shares alone are no act, since they cost nothing.
 
-    before: where its instances were. parallelism: of the operators it rescaled, before it. distress_s, load_rows_s: of
-    the topology when the act was decided; None where unknown, or where the act is not to be judged by them. rollback:
-    whether it undid another act.
+    before: where its instances were. parallelism: of the operators it rescaled, before it. distress, load_rows_s: of
+    the topology when the act was decided; load_rows_s: None where unknown. distress: None where the act is not to be
+    judged by it, since a user ordered it; figures that were too old count as unknown. rollback: whether it undid
+    another act.
     """
 
     at_s: float
@@ -27,7 +38,7 @@ class Act:
     cuts: int
     before: Placement
     parallelism: tuple[tuple[str, int], ...] = ()
-    distress_s: float | None = None
+    distress: Distress | None = None
     load_rows_s: float | None = None
     rollback: bool = False
 
@@ -57,7 +68,7 @@ def acts_of(cycle: Cycle) -> tuple[Act, ...]:
                 for r in plan.rescales
                 if r.topology == topology and topology not in failed
             ),
-            None if ordered or figures_stale(plan, topology) else distress_s(now, topology),
+            None if ordered else Distress() if figures_stale(plan, topology) else distress(now, topology),
             load_rows_s(now, topology),
             topology in undone,
         )
@@ -94,13 +105,12 @@ def remember(acts: Sequence[Act], cycle: Cycle) -> tuple[Act, ...]:
     return (*(a for a in acts if now_s - HOUR_S < a.at_s < now_s), *acts_of(cycle))
 
 
-def distress_s(now: Snapshot, topology: str) -> float | None:
-    """How long a row has to wait: the backlog in seconds of load plus the mean complete time. None where unknown."""
+def distress(now: Snapshot, topology: str) -> Distress:
     found = next((t for t in now.topology_metrics if t.topology == topology), None)
     load = load_rows_s(now, topology)
     if found is None or load is None:
-        return None
-    backlog_s = found.backlog_rows / max(load, 1.0) if found.backlog_known else 0.0
-    latency_s = found.latency.mean / 1000.0 if found.latency is not None else 0.0
-    known = found.backlog_known or found.latency is not None
-    return backlog_s + latency_s if known else None
+        return Distress()
+    return Distress(
+        found.backlog_rows / max(load, 1.0) if found.backlog_known else None,
+        found.latency.mean / 1000.0 if found.latency is not None else None,
+    )

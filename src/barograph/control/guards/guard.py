@@ -104,9 +104,9 @@ def _with_rollbacks(
     undone: dict[str, Reason] = {}
     notes: list[Reason] = []
     for act in due(acts, history, cycle, guards.probation_s):
-        if (note := unjudged(act, now)) is not None:
-            notes.append(note)
         reason = verdict(act, now)
+        if reason is None and (note := unjudged(act, now)) is not None:
+            notes.append(note)
         back = None if reason is None else undo(act, now, plan.mode)
         if reason is None or back is None:
             continue

@@ -2,12 +2,13 @@
 
 An act is judged once, in the first cycle after its probation, by the topology's distress: how long a row has to wait.
 It did not help if the topology was in distress before it and is in no less now. It did harm if distress has grown well
-beyond what it was. If the load has grown meanwhile, the act cannot be judged and stands.
+beyond what it was. If the load has grown meanwhile, the act cannot be judged and stands. What is known of distress only
+before the act, or only now, says nothing about it: an unknown backlog is not an empty one.
 """
 
 from collections.abc import Sequence
 
-from barograph.control.guards.acts import Act, distress_s, figures_stale
+from barograph.control.guards.acts import Act, Distress, distress, figures_stale
 from barograph.engines.check import refusals
 from barograph.engines.epoch_length import load_rows_s
 from barograph.model import Cycle, Instance, MigrationMode, Placement, Plan, Reason, ReasonCode, Rescale, Slot, Snapshot
@@ -41,27 +42,51 @@ def _looked_s(history: Sequence[Cycle], topology: str) -> float:
 
 def verdict(act: Act, now: Snapshot) -> Reason | None:
     """Why the act is to be undone; None where it helped, did no harm, or cannot be judged."""
-    after, load = distress_s(now, act.topology), load_rows_s(now, act.topology)
-    if after is None or act.distress_s is None or load is None or act.load_rows_s is None:
+    load = load_rows_s(now, act.topology)
+    compared = None if act.distress is None else _compared(act.distress, distress(now, act.topology))
+    if compared is None or load is None or act.load_rows_s is None:
         return None
     if load > act.load_rows_s * (1 + SAME_LOAD):
         return None
-    in_vain = act.distress_s > CALM_S and after >= act.distress_s
-    harm = after > CALM_S and after > HARM * act.distress_s
+    before, after = compared
+    in_vain = before > CALM_S and after >= before
+    harm = after > CALM_S and after > HARM * before
     if not in_vain and not harm:
         return None
-    numbers = {"before_s": act.distress_s, "after_s": after, "load_rows_s": load, "tried_s": now.at_s - act.at_s}
+    numbers = {"before_s": before, "after_s": after, "load_rows_s": load, "tried_s": now.at_s - act.at_s}
     return Reason(act.topology, ReasonCode.ROLLED_BACK, "rolled back: the last change did not help", numbers)
 
 
+def _compared(before: Distress, after: Distress) -> tuple[float, float] | None:
+    """Both, as the sums of those parts that are known of both; None where there is no such part."""
+    parts = ((before.backlog_s, after.backlog_s), (before.latency_s, after.latency_s))
+    known = [(then, now) for then, now in parts if then is not None and now is not None]
+    return (sum(then for then, _ in known), sum(now for _, now in known)) if known else None
+
+
 def unjudged(act: Act, now: Snapshot) -> Reason | None:
-    """That the act cannot be judged although nothing else is in the way: its source does not tell what is due, and no
-    row is timed. None where it can be judged, or where other figures are missing too."""
-    found = next((t for t in now.topology_metrics if t.topology == act.topology), None)
-    if found is None or found.backlog_known or found.latency is not None or act.load_rows_s is None:
+    """That the act, which ``verdict`` lets stand, cannot be judged although nothing else is in the way: distress was
+    unknown before it, or is now, or what the topology was in distress by is no longer known. None where it can be
+    judged, where it is not to be, or where other figures are missing too."""
+    there = any(t.topology == act.topology for t in now.topology_metrics)
+    if not there or act.distress is None or act.load_rows_s is None:
         return None
-    why = "not judged: the backlog of its source is unknown, so a change that does not help is not rolled back"
+    unknown, before, after = Distress(), act.distress, distress(now, act.topology)
+    compared = _compared(before, after)
+    if compared is not None and not (_known_s(before) > CALM_S >= compared[0]):
+        return None
+    if after == unknown:
+        what = "the backlog of its source is unknown"
+    elif before == unknown:
+        what = "it was unknown how long rows waited before it"
+    else:
+        what = "how long rows wait is known by other figures than before it"
+    why = f"not judged: {what}, so a change that does not help is not rolled back"
     return Reason(act.topology, ReasonCode.NOT_JUDGED, why, {"tried_s": now.at_s - act.at_s})
+
+
+def _known_s(found: Distress) -> float:
+    return (found.backlog_s or 0.0) + (found.latency_s or 0.0)
 
 
 def undo(act: Act, now: Snapshot, mode: MigrationMode) -> Plan | None:
