@@ -37,11 +37,12 @@ SAID = frozenset(
         ReasonCode.TARGET_BLIND,
         ReasonCode.HOT_INSTANCE,
         ReasonCode.ONE_KEY_TOO_MUCH,
+        ReasonCode.NOT_JUDGED,
     }
 )
 # Whatever else a cycle does, these matter.
 ALWAYS = EPOCHS | NODES | SAID
-ALWAYS |= {ReasonCode.ROLLED_BACK, ReasonCode.NOT_JUDGED, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}
+ALWAYS |= {ReasonCode.ROLLED_BACK, ReasonCode.NEW_LEVELS, ReasonCode.NOT_PLACED}
 _MOST_NAMED = 3  # moves that a line names; it counts the others
 
 

@@ -121,10 +121,8 @@ class Loop:
             self.history, self.acts, self._levels, self.epochs_s = [], (), {}, {}
             self._last, self._decisions = None, DecisionLog()
         self._heartbeat("deciding", DECIDE_S)
-        policy = replace(
-            self.settings.policy,
-            horizon_cycles=horizon_cycles(self.settings.policy, self.settings.cycle_s, self.history),
-        )
+        horizon = horizon_cycles(self.settings.policy, self.settings.cycle_s, self.history)
+        policy = replace(self.settings.policy, horizon_cycles=horizon)
         old = self._old_figures(self.history, seen)
         policy = old.holding(policy)
         cycle = self._held_back(decide(policy, self.history, old.believed), self.history, old)
