@@ -66,19 +66,25 @@ class QueryRuns:
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
         self._first_size = FirstSize(engine, self.stopping.wait, size)
-        self.run_id = ""
-        self.query = self._started(self._writers.take())
-        self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
-        require_kept_checkpoint(self.query)
-        self._checkpoint = checkpoint_of(self.query)
-        engine.keep_lease(self._checkpoint, True)
+        self.run_id = self.topology = self._checkpoint = ""
         self._up_since_s = float("inf")
         self._refused: Exception | None = None
         self._requests = RequestedRestarts(engine, self)
-        self._early = EarlyCommit(engine, self.topology)
-        self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
-        engine.set_restartable(self.topology, self)
-        self._thread.start()
+        self.query = self._started(self._writers.take())
+        try:
+            self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
+            require_kept_checkpoint(self.query)
+            self._checkpoint = checkpoint_of(self.query)
+            engine.keep_lease(self._checkpoint, True)
+            self._early = EarlyCommit(engine, self.topology)
+            self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
+            engine.set_restartable(self.topology, self)
+            self._thread.start()
+        except BaseException:  # else it would run on, with nothing that supervises it
+            self.stopping.set()
+            self._stopped(self.query)
+            self._over()
+            raise
 
     def stop(self) -> None:
         self.stopping.set()
@@ -102,15 +108,28 @@ class QueryRuns:
         except Exception as error:  # noqa: BLE001  # whatever ends the supervision, the program must learn of it
             self._end_by(error)
         finally:
+            self._over()
+
+    def _over(self) -> None:
+        """It has ended for good. The program and requests learn of it whatever else fails: they wait for it."""
+        try:
             self.up.clear()
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
-            self._engine.set_restartable(self.topology, None)
-            self._writers.close()
-            with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
-                self._engine.keep_lease(self._checkpoint, False)
+            with tolerated(log, f"{self.topology} still counts as one that can be restarted", Exception):
+                self._engine.set_restartable(self.topology, None)
+            with tolerated(log, f"{self.topology}: what makes its writers was not ended", Exception):
+                self._writers.close()
+            if self._checkpoint:
+                with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
+                    self._engine.keep_lease(self._checkpoint, False)
+        finally:
+            self.ended.set()
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
-            self.ended.set()
+
+    def _stopped(self, query: StreamingQuery) -> None:
+        with tolerated(log, f"{self.topology or 'a query'} could not be stopped", Exception):
+            query.stop()
 
     def _end_by(self, error: Exception) -> None:
         """The supervision itself has failed."""
@@ -121,19 +140,21 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
         else:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
-            with tolerated(log, f"{self.topology} could not be stopped", Exception):
-                self.query.stop()
+            self._stopped(self.query)
         self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter | PreparedStart) -> StreamingQuery:
+        query: StreamingQuery | None = None
         try:
             with starting_a_run(), self._first_size.at_start(writer):
                 query = writer.start()
-        except PySparkException as error:
-            if taken := other_owner(str(error)):
+            self.run_id = str(query.runId)
+        except BaseException as error:
+            if query is not None:
+                self._stopped(query)
+            if isinstance(error, PySparkException) and (taken := other_owner(str(error))):
                 raise BadInput(taken) from None
             raise
-        self.run_id = str(query.runId)
         self._deaths.runs.add(self.run_id)
         return query
 
