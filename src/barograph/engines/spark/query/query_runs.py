@@ -10,7 +10,6 @@ import time
 from collections import deque
 from functools import partial
 
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -22,17 +21,17 @@ from barograph.engines.spark.query.early_commit import EarlyCommit
 from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits, ended_by
 from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.patience import Patience
-from barograph.engines.spark.query.failures.post_mortem import PostMortem
+from barograph.engines.spark.query.failures.post_mortem import PostMortem, error_of
 from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
 from barograph.engines.spark.query.requested_restarts import RequestedRestarts
 from barograph.engines.spark.query.start.first_size import FirstSize, SizeChoice
-from barograph.engines.spark.query.start.prepared_start import PreparedStart, starting_a_run
+from barograph.engines.spark.query.start.prepared_start import PreparedStart
 from barograph.engines.spark.query.start.room import await_room
+from barograph.engines.spark.query.start.run_start import started_run, stop_anyway
 from barograph.engines.spark.query.start.writer_ahead import Build, WriterAhead
 from barograph.engines.spark.tolerated import tolerated
-from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ class QueryRuns:
             self._thread.start()
         except BaseException:  # else it would run on, with nothing that supervises it
             self.stopping.set()
-            self._stopped(self.query)
+            stop_anyway(self.query, self.topology or "a query that has just started")
             self._over()
             raise
 
@@ -127,10 +126,6 @@ class QueryRuns:
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
 
-    def _stopped(self, query: StreamingQuery) -> None:
-        with tolerated(log, f"{self.topology or 'a query'} could not be stopped", Exception):
-            query.stop()
-
     def _end_by(self, error: Exception) -> None:
         """The supervision itself has failed."""
         if self.stopping.is_set():  # it was to end anyway
@@ -140,21 +135,11 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
         else:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
-            self._stopped(self.query)
+            stop_anyway(self.query, self.topology)
         self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter | PreparedStart) -> StreamingQuery:
-        query: StreamingQuery | None = None
-        try:
-            with starting_a_run(), self._first_size.at_start(writer):
-                query = writer.start()
-            self.run_id = str(query.runId)
-        except BaseException as error:
-            if query is not None:
-                self._stopped(query)
-            if isinstance(error, PySparkException) and (taken := other_owner(str(error))):
-                raise BadInput(taken) from None
-            raise
+        query, self.run_id = started_run(writer, self._first_size)
         self._deaths.runs.add(self.run_id)
         return query
 
@@ -261,7 +246,7 @@ class QueryRuns:
             if why := self._deaths.why_given_up():
                 if self.query is not dead:
                     self.query.stop()
-                self._give_up(self._error_of(dead, text), why)
+                self._give_up(error_of(dead, text), why)
                 return None
             refused = self._refused
         while self.query is dead:
@@ -272,7 +257,7 @@ class QueryRuns:
                 self._deaths.forget()
                 return self._follow() if self._tried(dead) else None
             if why := self._deaths.why_given_up():
-                self._give_up(refused or self._error_of(dead, text), why)
+                self._give_up(refused or error_of(dead, text), why)
                 return None
             self.doing = f"starting again: {death.text}"
             if self.stopping.wait(self._deaths.wait_s()) or not self._await_room(death.needed_seats):
@@ -308,12 +293,6 @@ class QueryRuns:
 
     def _say(self, doing: str) -> None:
         self.doing = doing
-
-    def _error_of(self, dead: StreamingQuery, text: str) -> Exception:
-        """Spark's exception of a run that died."""
-        with tolerated(log, f"{self.topology}: Spark's exception is lost", Exception):
-            return dead.exception() or RuntimeError(text)
-        return RuntimeError(text)
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
         own = why.code is GiveUpCode.SUPERVISION_FAILED  # its traceback is told nowhere else
