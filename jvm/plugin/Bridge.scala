@@ -2,6 +2,7 @@ package org.apache.spark.barograph.plugin
 
 import java.util.Base64
 
+import scala.concurrent.duration.DurationLong
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
@@ -21,6 +22,7 @@ import org.apache.spark.sql.streaming.{StreamingQuery, StreamingQueryException}
  */
 object Bridge {
   private val json = new ObjectMapper()
+  private val LookMs = 10L
 
   /**
    * What is newer than the cursor, as [[View]] describes it; 0 for everything. It changes nothing, so any number of
@@ -108,6 +110,21 @@ object Bridge {
   def awaitEnd(query: StreamingQuery, timeoutMs: Long): String =
     try { if (query.awaitTermination(timeoutMs)) "stopped" else "" }
     catch { case e: StreamingQueryException => s"died: ${e.getMessage}${Causes.of(e)}" }
+
+  /**
+   * The run that was started in the place of one that has ended: Spark stops a run for another start of the same query,
+   * and lists the new one a moment later. "" if there is none in time.
+   */
+  def successor(session: SparkSession, query: StreamingQuery, timeoutMs: Long): String = {
+    val end = timeoutMs.millis.fromNow
+    def found: Option[String] = SparkInternals.activeQueries(session)
+      .collectFirst { case q if q.id == query.id && q.runId != query.runId => q.runId.toString }
+    Iterator.continually {
+      val run = found
+      if (run.isEmpty && end.hasTimeLeft()) Thread.sleep(LookMs)
+      run
+    }.find(run => run.isDefined || !end.hasTimeLeft()).flatten.getOrElse("")
+  }
 
   /**
    * {"living": [executor, ...], "silent": [...]} as JSON: executors that answer, and executors that do not but are

@@ -40,6 +40,22 @@ def test_a_hold_is_released_when_its_wait_fails(monkeypatch: pytest.MonkeyPatch)
     assert plugin.holds == set()
 
 
+def test_a_hold_is_released_when_its_order_is_taken_and_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the program is interrupted meanwhile and goes on."""
+    plugin = FakePlugin({"counting": counting("0", "1")})
+    engine, order = engine_on(plugin, monkeypatch), plugin.order
+
+    def interrupted(*orders: Any) -> None:
+        order(*orders)
+        assert plugin.holds == {"counting"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plugin, "order", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.hold("counting")
+    assert plugin.holds == set()
+
+
 def test_no_node_is_let_go_while_a_supervised_query_is_being_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no seat at that moment, so every node looks idle."""
     plugin = FakePlugin({"counting": counting("0", "1")})

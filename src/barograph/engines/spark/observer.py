@@ -262,6 +262,10 @@ class Observer(WatchedTelemetry):
         """How this run of the query ended; None if it still runs after the timeout."""
         return self._bridge.await_end(query, timeout_s)
 
+    def successor(self, query: StreamingQuery, timeout_s: float) -> str:
+        """The run that was started in the place of one that has ended; empty if there is none in time."""
+        return self._bridge.successor(query, timeout_s)
+
     def living(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Executors that answer, and executors that the driver still counts but that do not answer."""
         return self._bridge.pulse(PULSE_TIMEOUT_S)

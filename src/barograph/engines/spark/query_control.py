@@ -106,10 +106,10 @@ class QueryControl(Observer):
     def hold(self, topology: str) -> bool:
         """End the present epoch and begin no other. False if that did not happen in time, and then the next epoch
         begins as usual."""
-        ending = self._bridge.order({}, [topology], {topology: HOLD_S})
         try:
+            ending = self._bridge.order({}, [topology], {topology: HOLD_S})
             return bool(ending) and self._bridge.await_held(topology, min(self.commit_timeout_s, HOLD_S))
-        except BaseException:
+        except BaseException:  # an order whose answer is missing may have been taken
             self.release_hold(topology)
             raise
 

@@ -1,6 +1,6 @@
 """The recovery target bounds epochs of supervised queries without a controller; it lengthens none."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -64,6 +64,58 @@ def test_an_epoch_ends_when_it_is_as_long_as_the_target_allows() -> None:
     assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
     assert driver.cuts and set(lengths(driver)) == {FITTED_S + 1}  # an epoch is seen up to a second after it begins
     assert driver.observed == pytest.approx(120 / MEASURE_S, abs=1)
+
+
+def test_before_the_first_measurement_epochs_are_bounded_too() -> None:
+    """A driver that is killed again and again may never get to measure anything."""
+    driver = Driver(snapshot=Snapshot(0.0, 10.0, (), ()))
+    driver.bounds.bound("t", Recovery(recovery_s=30.0))
+    driver.go(100)
+    assert driver.bounds.most_s == {}
+    assert driver.cuts == [1031.0, 1062.0, 1093.0]
+
+
+@pytest.mark.parametrize("paced", [{}, {"t": 200.0}], ids=["", "paced"])
+def test_on_a_used_checkpoint_epochs_begin_short(paced: dict[str, float]) -> None:
+    """What the last driver had read again is committed in parts: most of it, however soon this one dies too."""
+    driver = Driver(up=False, paced=paced)
+    driver.bounds.bound("t", Recovery(recovery_s=30.0), on_used=True)
+    driver.go(20)
+    assert driver.cuts == [], "it is not up yet"
+    driver.up = True
+    driver.go(30)
+    assert lengths(driver)[:3] == [3.0, 6.0, 12.0] and driver.cuts[0] == 1022.0
+    for life_s in range(3, 30):
+        driver.epoch, driver.cuts = 0, []
+        driver.run = f"of a driver that lives {life_s} s"
+        driver.bounds.bound("t", Recovery(recovery_s=30.0), on_used=True)
+        began_s = driver.now_s
+        driver.go(life_s)
+        assert driver.cuts and driver.cuts[-1] - began_s >= (life_s - 2) / 2
+
+
+def test_a_query_that_is_not_bounded_keeps_its_epochs_on_a_used_checkpoint_too() -> None:
+    """As under a policy that only advises."""
+    driver = Driver()
+    driver.bounds.bound("t", None, on_used=True)
+    driver.go(100)
+    assert driver.cuts == []
+
+
+def test_stale_figures_change_no_bound() -> None:
+    """An executor that is silent looks like one without load: the bound would rise just before it is found dead. The
+    cycle after it has the load of the silence too."""
+    driver = Driver()
+    driver.bounds.bound("t", Recovery())
+    driver.go(25)
+    assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
+    for busy, age_s in (((1.0, 0.1, 2.0), 3.5), ((1.0, 10.0, 2.0), 0.5)):
+        (of,) = world().topology_metrics
+        driver.snapshot = replace(world(busy=busy), topology_metrics=(replace(of, age_s=age_s),))
+        driver.go(10)
+        assert driver.bounds.most_s == {"t": pytest.approx(FITTED_S)}
+    driver.go(10)
+    assert driver.bounds.most_s == {"t": LEAST_S}, "the third one is fresh, and covers what it says"
 
 
 def test_a_higher_load_shortens_the_open_epoch() -> None:

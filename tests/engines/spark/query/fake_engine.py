@@ -46,12 +46,14 @@ class FakeRun:
 @dataclass
 class FakeEngine:
     """Every run is up at once, unless ``comes_up`` is false. Eight seats, and more if ``grows``. errors: what its next
-    calls raise, one each. ends_at_start: why every executor ends as it starts, so that none is there."""
+    calls raise, one each. ends_at_start: why every executor ends as it starts, so that none is there. next_run: the one
+    that was started in the place of another, past its handle."""
 
     alive: bool = True
     comes_up: bool = True
     grows: bool = False
     ends_at_start: str = ""
+    next_run: str = ""
     errors: list[Exception] = field(default_factory=list)
     restartable: set[str] = field(default_factory=set)
     held: Callable[[], bool] = lambda: True
@@ -132,6 +134,10 @@ class FakeEngine:
         if not self.alive:
             raise ConnectionRefusedError("the gateway is gone")
         return query.end
+
+    def successor(self, _query: FakeRun, timeout_s: float) -> str:
+        assert timeout_s > 0
+        return self.next_run
 
     def keep_lease(self, checkpoint: str, is_kept: bool) -> None:
         self.leases.append((checkpoint, is_kept))

@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, IllegalArgumentException
-from tests.engines.spark.query.fake_engine import STOPPED, FakeEngine, FakeWriter, died
+from tests.engines.spark.query.fake_engine import CHECKPOINT, STOPPED, FakeEngine, FakeRun, FakeWriter, died
 
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.start import first_size
 from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
+from barograph.engines.spark.query.start.writer_ahead import WriterAhead
 from barograph.engines.spark.query.supervised_query import Supervised
 from barograph.model import BadInput, Edge, Grouping, Operator, Snapshot, Topology
 
@@ -341,17 +342,92 @@ def test_an_end_that_its_handle_did_not_ask_for_is_said(by_its_handle: bool, cap
     assert [s.startswith("counting was stopped past its handle") for s in said] == ([] if by_its_handle else [True])
 
 
-def test_a_lease_that_cannot_be_given_back_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_another_start_on_its_checkpoint_has_stopped_is_no_end_in_order() -> None:
+    """Spark stops it, as it would for the program, and the other one goes on with its checkpoint."""
+    engine = FakeEngine(next_run="run-9")
+    query = supervised(engine)
+    assert query.await_up(10.0)
+    engine.runs[0].end_with(STOPPED)
+    error = ended_by(query)
+    assert isinstance(error, BadInput) and not query.is_bug
+    assert str(error) == (
+        "the query counting was ended: the checkpoint /checkpoints/counting was taken over by another start in this "
+        "driver, its run run-9: a query that is kept must not be started by a plain start() too"
+    )
+    assert len(engine.runs) == 1, "the two would stop each other in turn"
+
+
+def fail(*_: object) -> None:
+    raise IllegalArgumentException("no such path")
+
+
+@pytest.mark.parametrize(
+    ("of", "name"), [(FakeEngine, "keep_lease"), (FakeEngine, "set_restartable"), (WriterAhead, "close")],
+    ids=lambda part: part if isinstance(part, str) else "",
+)  # fmt: skip
+def test_an_end_comes_whatever_fails_at_it(monkeypatch: pytest.MonkeyPatch, of: type, name: str) -> None:
     engine = FakeEngine()
     query = supervised(engine)
     assert query.await_up(10.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(of, name, fail)
+        engine.runs[0].end_with(STOPPED)
+        assert query.awaitTermination(10.0) is True
+    assert not query.isActive
+    assert (engine.leases[-1] == (CHECKPOINT, False)) is (name != "keep_lease"), "the others are done all the same"
 
-    def fail(*_: object) -> None:
-        raise IllegalArgumentException("no such path")
 
-    monkeypatch.setattr(engine, "keep_lease", fail)
-    engine.runs[0].end_with(STOPPED)
-    assert query.awaitTermination(10.0) is True
+def no_thread(thread: threading.Thread) -> None:
+    assert thread.name == "supervise-counting"
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "failing", "error"),
+    [
+        (FakeEngine, "keep_lease", fail, IllegalArgumentException),
+        (FakeEngine, "set_restartable", fail, IllegalArgumentException),
+        (threading.Thread, "start", no_thread, RuntimeError),
+    ],
+    ids=["the lease", "the registration", "the thread"],
+)
+def test_a_start_that_fails_halfway_leaves_no_query(
+    monkeypatch: pytest.MonkeyPatch, of: type, name: str, failing: Callable[..., None], error: type[Exception]
+) -> None:
+    """The program has no handle of it, and nothing would supervise it."""
+    engine = FakeEngine()
+    with monkeypatch.context() as patch:
+        patch.setattr(of, name, failing)
+        with pytest.raises(error):
+            supervised(engine)
+    (run,) = engine.runs
+    assert not run.isActive
+    assert engine.restartable == set()
+    assert [kept for _, kept in engine.leases][-1:] == ([] if name == "keep_lease" else [False])
+
+
+def test_a_plan_that_has_seen_a_start_that_then_fails_does_not_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, seen = FakeEngine(), list[Any]()
+    monkeypatch.setattr(engine, "set_restartable", lambda _name, query: seen.append(query))
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(RuntimeError):
+            supervised(engine)
+    assert seen[-1] is None
+    assert seen[0].repartition(None) == "it is not running now: stopped"
+
+
+def test_a_run_of_which_nothing_is_known_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = FakeEngine()
+
+    def unknown(run: FakeRun) -> str:
+        raise JavaError(f"java.io.IOException: no answer from {run.name}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeRun, "runId", property(unknown, lambda _run, _id: None), raising=False)
+        with pytest.raises(JavaError):
+            supervised(engine)
+    assert [run.isActive for run in engine.runs] == [False]
 
 
 def test_a_requested_restart_waits_for_a_query_that_dies_while_its_epoch_is_being_ended() -> None:

@@ -118,6 +118,10 @@ class Bridge:
         """How this run of the query ended; None when it still runs after the timeout."""
         return read_end(str(self._bridge.awaitEnd(query._jsq, int(timeout_s * 1000))))
 
+    def successor(self, query: StreamingQuery, timeout_s: float) -> str:
+        """The run that was started in the place of this one, which has ended; empty if there is none in time."""
+        return str(self._bridge.successor(self._session, query._jsq, int(timeout_s * 1000)))
+
     def await_held(self, topology: str, timeout_s: float) -> bool:
         """Whether a topology that was cut and held is between two epochs in time; False also if it died. If False, it
         is not held any more."""

@@ -38,7 +38,7 @@ from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.query_options import QueryOptions
-from barograph.engines.spark.query.start.checkpoint_claims import CheckpointClaims, qualified_by
+from barograph.engines.spark.query.start.checkpoint_claims import CheckpointClaims, qualified_by, used_in
 from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
 from barograph.engines.spark.query.start.writer_ahead import Build
 from barograph.engines.spark.query.supervised_query import Supervised
@@ -74,7 +74,7 @@ class Supervisor:
             self.engine, conf, run, self.engine.application, lambda: len(self.engine.workers())
         )
         self.node_release = NodeRelease(self.engine, self.engine.executors)
-        self._claims = CheckpointClaims(qualified_by(spark))
+        self._claims = CheckpointClaims(qualified_by(spark), used_in(spark))
         self._queries: dict[str, Supervised] = {}
         self._lock = threading.Lock()
         self._one_plan = OnePlan(lambda plan: apply_when_up(self.engine.apply, plan, self.queries, UP_TIMEOUT_S))
@@ -86,7 +86,7 @@ class Supervisor:
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
-        self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen)
+        self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen, stale_s=config["guards.stale"])
         if engine is None:  # the session's settings are known to the plug-in, a file's are not
             self.engine.enforce(config["enforce"])
         judges: list[JudgesExecutors] = [Partitions(self.engine)]
@@ -117,12 +117,12 @@ class Supervisor:
         choice = replace(size or PLANNED, declared=(options or QueryOptions()).of)
         with self._claims.claim(build, checkpoint) as claim:
             query = claim.query = Supervised(self.engine, claim.build, checkpoint, limits or RestartLimits(), choice)
+            with self._lock:  # before anything that may fail: what is not among them is not stopped at the end
+                self._queries = {name: q for name, q in self._queries.items() if q.isActive}
+                self._queries[query.topology] = query
         if options is not None:
             self.engine.declare(query.topology, options)
-        with self._lock:
-            self._queries = {name: q for name, q in self._queries.items() if q.isActive}
-            self._queries[query.topology] = query
-        self.bounds.bound(query.topology, recovery)
+        self.bounds.bound(query.topology, recovery, claim.on_used)
         return query
 
     def _paced(self) -> Mapping[str, float]:

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from functools import partial
 
-from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -22,17 +21,17 @@ from barograph.engines.spark.query.early_commit import EarlyCommit
 from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, GiveUpCode, RestartLimits, ended_by
 from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.patience import Patience
-from barograph.engines.spark.query.failures.post_mortem import PostMortem
+from barograph.engines.spark.query.failures.post_mortem import PostMortem, error_of
 from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
 from barograph.engines.spark.query.requested_restarts import RequestedRestarts
 from barograph.engines.spark.query.start.first_size import FirstSize, SizeChoice
-from barograph.engines.spark.query.start.prepared_start import PreparedStart, starting_a_run
+from barograph.engines.spark.query.start.prepared_start import PreparedStart
 from barograph.engines.spark.query.start.room import await_room
+from barograph.engines.spark.query.start.run_start import started_run, stop_anyway
 from barograph.engines.spark.query.start.writer_ahead import Build, WriterAhead
 from barograph.engines.spark.tolerated import tolerated
-from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
 
@@ -66,19 +65,25 @@ class QueryRuns:
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
         self._first_size = FirstSize(engine, self.stopping.wait, size)
-        self.run_id = ""
-        self.query = self._started(self._writers.take())
-        self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
-        require_kept_checkpoint(self.query)
-        self._checkpoint = checkpoint_of(self.query)
-        engine.keep_lease(self._checkpoint, True)
+        self.run_id = self.topology = self._checkpoint = ""
         self._up_since_s = float("inf")
         self._refused: Exception | None = None
         self._requests = RequestedRestarts(engine, self)
-        self._early = EarlyCommit(engine, self.topology)
-        self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
-        engine.set_restartable(self.topology, self)
-        self._thread.start()
+        self.query = self._started(self._writers.take())
+        try:
+            self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
+            require_kept_checkpoint(self.query)
+            self._checkpoint = checkpoint_of(self.query)
+            engine.keep_lease(self._checkpoint, True)
+            self._early = EarlyCommit(engine, self.topology)
+            self._thread = threading.Thread(target=self._supervise, name=f"supervise-{self.topology}", daemon=True)
+            engine.set_restartable(self.topology, self)
+            self._thread.start()
+        except BaseException:  # else it would run on, with nothing that supervises it
+            self.stopping.set()
+            stop_anyway(self.query, self.topology or "a query that has just started")
+            self._over()
+            raise
 
     def stop(self) -> None:
         self.stopping.set()
@@ -102,15 +107,24 @@ class QueryRuns:
         except Exception as error:  # noqa: BLE001  # whatever ends the supervision, the program must learn of it
             self._end_by(error)
         finally:
+            self._over()
+
+    def _over(self) -> None:
+        """It has ended for good. The program and requests learn of it whatever else fails: they wait for it."""
+        try:
             self.up.clear()
             self.doing = self.given_up.text if self.given_up is not None else "stopped"
-            self._engine.set_restartable(self.topology, None)
-            self._writers.close()
-            with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
-                self._engine.keep_lease(self._checkpoint, False)
+            with tolerated(log, f"{self.topology} still counts as one that can be restarted", Exception):
+                self._engine.set_restartable(self.topology, None)
+            with tolerated(log, f"{self.topology}: what makes its writers was not ended", Exception):
+                self._writers.close()
+            if self._checkpoint:
+                with tolerated(log, f"{self.topology}: its lease was not given back", Exception):
+                    self._engine.keep_lease(self._checkpoint, False)
+        finally:
+            self.ended.set()
             if (request := self._requests.present) is not None:
                 request.finish(f"the query has ended: {self.doing}")
-            self.ended.set()
 
     def _end_by(self, error: Exception) -> None:
         """The supervision itself has failed."""
@@ -121,19 +135,11 @@ class QueryRuns:
             why = GivenUp(GiveUpCode.APPLICATION_ENDED, f"the Spark application has ended: {error}")
         else:
             why = GivenUp(GiveUpCode.SUPERVISION_FAILED, f"its supervision failed: {type(error).__name__}: {error}")
-            with tolerated(log, f"{self.topology} could not be stopped", Exception):
-                self.query.stop()
+            stop_anyway(self.query, self.topology)
         self._give_up(error, why)
 
     def _started(self, writer: DataStreamWriter | PreparedStart) -> StreamingQuery:
-        try:
-            with starting_a_run(), self._first_size.at_start(writer):
-                query = writer.start()
-        except PySparkException as error:
-            if taken := other_owner(str(error)):
-                raise BadInput(taken) from None
-            raise
-        self.run_id = str(query.runId)
+        query, self.run_id = started_run(writer, self._first_size)
         self._deaths.runs.add(self.run_id)
         return query
 
@@ -240,7 +246,7 @@ class QueryRuns:
             if why := self._deaths.why_given_up():
                 if self.query is not dead:
                     self.query.stop()
-                self._give_up(self._error_of(dead, text), why)
+                self._give_up(error_of(dead, text), why)
                 return None
             refused = self._refused
         while self.query is dead:
@@ -251,7 +257,7 @@ class QueryRuns:
                 self._deaths.forget()
                 return self._follow() if self._tried(dead) else None
             if why := self._deaths.why_given_up():
-                self._give_up(refused or self._error_of(dead, text), why)
+                self._give_up(refused or error_of(dead, text), why)
                 return None
             self.doing = f"starting again: {death.text}"
             if self.stopping.wait(self._deaths.wait_s()) or not self._await_room(death.needed_seats):
@@ -287,12 +293,6 @@ class QueryRuns:
 
     def _say(self, doing: str) -> None:
         self.doing = doing
-
-    def _error_of(self, dead: StreamingQuery, text: str) -> Exception:
-        """Spark's exception of a run that died."""
-        with tolerated(log, f"{self.topology}: Spark's exception is lost", Exception):
-            return dead.exception() or RuntimeError(text)
-        return RuntimeError(text)
 
     def _give_up(self, error: Exception, why: GivenUp) -> None:
         own = why.code is GiveUpCode.SUPERVISION_FAILED  # its traceback is told nowhere else

@@ -10,12 +10,16 @@ from typing import Any, Protocol
 
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.orders.planned_restarts import Between
+from barograph.engines.spark.query.checkpoint import checkpoint_of
 from barograph.engines.spark.query.repartition import RestartRequest
+from barograph.engines.spark.tolerated import tolerated
 
 log = logging.getLogger(__name__)
 
 REQUEST_S = 120.0  # how long a request waits for a query that dies meanwhile
 _LOOK_S = 0.05
+# Spark stops a run for another start of its query, and lists the new run at once, unless garbage is collected between.
+_SUCCESSOR_S = 0.5
 
 
 class HoldsQueries(Protocol):
@@ -26,6 +30,8 @@ class HoldsQueries(Protocol):
     def release_hold(self, topology: str) -> None: ...
 
     def await_end(self, query: Any, timeout_s: float) -> QueryRunEnd | None: ...
+
+    def successor(self, query: Any, timeout_s: float) -> str: ...
 
 
 class StoppableRuns(Protocol):
@@ -52,15 +58,29 @@ class RequestedRestarts:
 
     def judged(self, end: QueryRunEnd, run: str) -> QueryRunEnd:
         """How a run has really ended: one whose stop failed for a request may stop later all the same, and its query
-        must go on. One that neither a request nor the query's handle has stopped ends the query, which is said."""
-        if end.died or run != self._failed_stop[0]:
-            if not end.died and not self._runs.stopping.is_set():
-                log.warning(
-                    "%s was stopped past its handle, as by spark.streams or by another start on its checkpoint: it is "
-                    "not started again", self._runs.topology,
-                )  # fmt: skip
+        must go on. One that neither a request nor the query's handle has stopped ends the query: in order, if the
+        program stopped it by spark.streams; as taken over, if Spark did for another start on its checkpoint."""
+        if end.died:
             return end
-        return QueryRunEnd(EndKind.DIED, f"it was stopped for a restart, and that failed: {self._failed_stop[1]}")
+        if run == self._failed_stop[0]:
+            return QueryRunEnd(EndKind.DIED, f"it was stopped for a restart, and that failed: {self._failed_stop[1]}")
+        if not self._runs.stopping.is_set():
+            if taken := self._taken_over():
+                return QueryRunEnd(EndKind.DIED, taken)
+            log.warning(
+                "%s was stopped past its handle, as by spark.streams: it is not started again", self._runs.topology
+            )
+        return end
+
+    def _taken_over(self) -> str:
+        query = self._runs.query
+        with tolerated(log, f"whether {self._runs.topology} was started elsewhere is not known", Exception):
+            if run := self._engine.successor(query, _SUCCESSOR_S):
+                return (
+                    f"the checkpoint {checkpoint_of(query)} was taken over by another start in this driver, its run "
+                    f"{run}: a query that is kept must not be started by a plain start() too"
+                )
+        return ""
 
     def ask(self, count: int | None, between: Between | None) -> str:
         """See ``Restartable.repartition``. A query that dies before it is stopped is waited for, and stopped then."""

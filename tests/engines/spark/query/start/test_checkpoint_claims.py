@@ -12,6 +12,7 @@ from tests.engines.spark.query.fake_engine import FakeEngine, FakeWriter, died
 from tests.polling import until
 
 from barograph.engines.spark.driver.supervisor import Supervisor
+from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.start.checkpoint_claims import CheckpointClaims, asked_for, one_name_of
 from barograph.engines.spark.query.start.prepared_start import PreparedStart
 from barograph.engines.spark.query.supervised_query import Supervised
@@ -20,10 +21,10 @@ from barograph.model import BadInput
 
 class Driver:
     def __init__(self, qualified: Callable[[str], str] = lambda place: place) -> None:
-        self.engine = FakeEngine()
+        self.engine, self.used, self.bound = FakeEngine(), set[str](), list[tuple[object, ...]]()
         self.supervisor: Any = SimpleNamespace(
-            engine=self.engine, _claims=CheckpointClaims(qualified), _queries={}, _lock=threading.Lock(),
-            bounds=SimpleNamespace(bound=lambda *_: None),
+            engine=self.engine, _claims=CheckpointClaims(qualified, self.used.__contains__), _queries={},
+            _lock=threading.Lock(), bounds=SimpleNamespace(bound=lambda *bound: self.bound.append(bound)),
         )  # fmt: skip
 
     def writer(self, checkpoint: object = None, error: Exception | None = None) -> FakeWriter:
@@ -56,6 +57,28 @@ def test_a_second_query_on_a_checkpoint_is_refused_until_the_first_has_ended(tmp
     assert last.await_up(10.0)
     last.stop()
     assert [kept for _, kept in driver.engine.leases] == [True, False, True, False]
+
+
+def test_it_is_known_whether_a_query_was_started_on_the_checkpoint_before() -> None:
+    driver = Driver()
+    for on_used in (False, True):
+        driver.start(lambda: driver.writer("/c")).stop()
+        assert driver.bound[-1] == ("counting", None, on_used)
+        driver.used.add("/c")
+
+
+def test_a_query_that_could_not_be_declared_is_stopped_with_its_driver() -> None:
+    driver = Driver()
+
+    def declare(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    driver.engine.declare = declare  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt):
+        Supervisor.start(driver.supervisor, lambda: driver.writer("/c"), options=QueryOptions())
+    (query,) = driver.supervisor._queries.values()
+    assert query.isActive
+    query.stop()
 
 
 def test_a_query_between_two_runs_still_has_its_checkpoint() -> None:

@@ -47,7 +47,7 @@ _SHORT = 300
 class Cause(StrEnum):
     """lost: an executor or node died. seats: too few are left. outage: files, a service or space are not available now.
     task: a task failed. beside: the error is of a task that lost its connection to a failed task. owner: another
-    driver has the checkpoint. bug: no restart can help."""
+    driver, or another start in this one, has the checkpoint. bug: no restart can help."""
 
     LOST = "lost"
     SEATS = "seats"
@@ -151,8 +151,9 @@ def diagnose_failed_start(error: Exception, at_s: float, has_run: bool = False) 
 class GiveUpCode(StrEnum):
     """refused: by Spark, as it is written, or it cannot be built. same-failure: again and again at one epoch.
     no-progress: too many deaths without a committed epoch, for too long. never-fits: it has never run, and needs more
-    seats than the application has. other-owner: another driver has its checkpoint. application-ended: there is no Spark
-    to restart it in. supervision-failed: Barograph itself failed, and the query was stopped."""
+    seats than the application has. other-owner: another driver, or another start in this one, has its checkpoint.
+    application-ended: there is no Spark to restart it in. supervision-failed: Barograph itself failed, and the query
+    was stopped."""
 
     REFUSED = "refused"
     SAME_FAILURE = "same-failure"

@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Sequence
 
+from pyspark.sql.streaming.query import StreamingQuery
+
 from barograph.engines.spark.bridge.query_run import EndKind, QueryRunEnd
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.failures.diagnosis import (
@@ -16,10 +18,18 @@ from barograph.engines.spark.query.failures.diagnosis import (
     too_few_seats,
     wait_s,
 )
+from barograph.engines.spark.tolerated import tolerated
 
 log = logging.getLogger(__name__)
 
 KEPT = 1000  # an epoch may last for days
+
+
+def error_of(dead: StreamingQuery, text: str) -> Exception:
+    """Spark's exception of a run that died. text: what is known of it else."""
+    with tolerated(log, "Spark's exception is lost", Exception):
+        return dead.exception() or RuntimeError(text)
+    return RuntimeError(text)
 
 
 class PostMortem:

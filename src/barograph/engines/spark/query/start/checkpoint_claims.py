@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -35,11 +35,12 @@ class Kept(Protocol):
 
 
 class StartClaim:
-    """Of one start. query: set when it has started; the claim stands until that has ended for good."""
+    """Of one start. query: set when it has started; the claim stands until that has ended for good. on_used: whether a
+    query was started on the checkpoint before, by this driver or another."""
 
     def __init__(self, claims: "CheckpointClaims", build: Build, checkpoint: str | None) -> None:
         self._claims, self._build, self._checkpoint = claims, build, checkpoint
-        self._is_made = False
+        self._is_made = self.on_used = False
         self.query: Kept | None = None
 
     def build(self) -> DataStreamWriter | PreparedStart:
@@ -53,10 +54,10 @@ class StartClaim:
 
 
 class CheckpointClaims:
-    """qualified: a folder with its scheme and host, as Spark writes it."""
+    """qualified: a folder with its scheme and host, as Spark writes it. is_used: whether a query was started on it."""
 
-    def __init__(self, qualified: Callable[[str], str]) -> None:
-        self._qualified, self._lock = qualified, threading.Lock()
+    def __init__(self, qualified: Callable[[str], str], is_used: Callable[[str], bool]) -> None:
+        self._qualified, self._is_used, self._lock = qualified, is_used, threading.Lock()
         self._made: dict[str, StartClaim] = {}
 
     @contextmanager
@@ -76,6 +77,7 @@ class CheckpointClaims:
         place = checkpoint
         with tolerated(log, f"the file system of {checkpoint} is not known", Exception):
             place = self._qualified(checkpoint)
+            claim.on_used = self._is_used(checkpoint)
         place = one_name_of(place)
         with self._lock:
             self._made = {p: c for p, c in self._made.items() if c.query is None or c.query.isActive}
@@ -90,12 +92,26 @@ class CheckpointClaims:
 
 def qualified_by(spark: SparkSession) -> Callable[[str], str]:
     def qualified(checkpoint: str) -> str:
-        jvm, context = spark._jvm, spark.sparkContext._jsc
-        assert jvm is not None and context is not None
-        path = jvm.org.apache.hadoop.fs.Path(checkpoint)
-        return str(path.getFileSystem(context.hadoopConfiguration()).makeQualified(path).toString())
+        files, path = _files_of(spark, checkpoint)
+        return str(files.makeQualified(path).toString())
 
     return qualified
+
+
+def used_in(spark: SparkSession) -> Callable[[str], bool]:
+    def is_used(checkpoint: str) -> bool:
+        files, metadata = _files_of(spark, f"{checkpoint.rstrip('/')}/metadata")  # with the query's id, written first
+        return bool(files.exists(metadata))
+
+    return is_used
+
+
+def _files_of(spark: SparkSession, place: str) -> tuple[Any, Any]:
+    """Hadoop's file system of a place, and its path there."""
+    jvm, context = spark._jvm, spark.sparkContext._jsc
+    assert jvm is not None and context is not None
+    path = jvm.org.apache.hadoop.fs.Path(place)
+    return path.getFileSystem(context.hadoopConfiguration()), path
 
 
 def one_name_of(place: str) -> str:

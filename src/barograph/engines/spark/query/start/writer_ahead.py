@@ -17,6 +17,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.engines.spark.query.start.prepared_start import PreparedStart
 from barograph.engines.spark.query.start.real_time_trigger import require_real_time
+from barograph.engines.spark.query.start.state_format import require_own_state
 from barograph.model import BadInput
 
 log = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class WriterAhead:
         if not isinstance(writer, DataStreamWriter | PreparedStart):
             raise BadInput(f"the function must return a DataStreamWriter, not {type(writer).__name__}; do not start it")
         require_real_time(writer)
+        require_own_state(writer)
         if self._checkpoint is not None:
             writer = writer.option("checkpointLocation", self._checkpoint)
         return writer
