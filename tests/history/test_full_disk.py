@@ -96,9 +96,10 @@ def test_files_that_cannot_be_merged_are_merged_later(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "error", [OSError(errno.EMFILE, "no descriptor"), OSError(errno.EIO, "no answer"), RemoteFailed("the store is away")],
+    "error",
+    [OSError(errno.EMFILE, "no descriptor"), OSError(errno.EIO, "no answer"), RemoteFailed("the store is away")],
     ids=["descriptors", "disk", "store"],
-)  # fmt: skip
+)
 def test_a_file_that_cannot_be_read_for_a_moment_is_merged_later(
     error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,9 +50,8 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
     chosen = [d for d in found if is_meant(d, wanted)]
     if not chosen:
         names = ", ".join(sorted({name_of(d) for d in found}))
-        raise BadInput(
-            f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": no driver answers on this machine")
-        )
+        others = f"; there are {names}" if names else ": no driver answers on this machine"
+        raise BadInput(f"no driver is named {wanted!r}{others}")
     return chosen
 
 

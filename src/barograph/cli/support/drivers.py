@@ -15,7 +15,8 @@ def find_driver(name: str | None) -> tuple[RemoteEngine, dict[str, Any]]:
     if path is not None and path.is_socket():
         found = reachable([path])
         if not found:
-            raise BadInput(f"no driver answers at {name}: it has ended or hangs; 'barograph status' shows those that run")
+            where = "'barograph status' shows those that run"
+            raise BadInput(f"no driver answers at {name}: it has ended or hangs; {where}")
         return found[0]
     running = reachable()
     chosen = [(e, s) for e, s in running if is_meant(s, name)]
