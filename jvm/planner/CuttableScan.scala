@@ -99,8 +99,9 @@ class CuttableReader(
   override def nextWithTimeout(startMs: JLong, timeoutMs: JLong): RecordStatus = {
     var now = startMs.longValue
     if (!hasBegun) {
-      // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too.
-      begunNs = System.nanoTime() - (scanMs - timeoutMs.longValue) * 1000000L
+      // The scan's end less its length is when the epoch began, on the driver's clock, which Spark uses too. That may
+      // be later than now, where the clock was set back or this host's is behind; no epoch begins after its reader.
+      begunNs = System.nanoTime() - math.max(0L, scanMs - timeoutMs.longValue) * 1000000L
       hasBegun = true
     }
     var leftNs = leftOfEpochNs()

@@ -1,16 +1,25 @@
 """``barograph cluster``: the cluster outlives the command and ends with ``down``; bad input gives one line."""
 
 import json
+import os
+import shutil
+import signal
 import socket
+import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from barograph.cli.main import main
 from barograph.engines.spark.cluster import detached, runs
-from barograph.engines.spark.cluster.processes import marked
+from barograph.engines.spark.cluster.launch import MASTER
+from barograph.engines.spark.cluster.processes import NODE_MARK, RUN_MARK, identify, is_stopped, kill, marked
+from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.folders import STATE_VARIABLE
+from tests.polling import until
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +64,38 @@ def test_bad_input(arguments: list[str], culprit: str, taken_port: int, capsys: 
 def test_nothing_is_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "status"]) == main(["cluster", "down"]) == 0
     assert capsys.readouterr().out == "no cluster is up\nnothing was up\n"
+
+
+def test_what_is_stopped_is_shown_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """A cluster of two processes that do nothing."""
+
+    def shown() -> tuple[str, str]:
+        assert main(["cluster", "status"]) == 0
+        master, node = capsys.readouterr().out.splitlines()
+        return master, node
+
+    run = runs.claim(ClusterSettings(1), "mine")
+    environment = {**os.environ, RUN_MARK: run.run_id}
+    with ExitStack() as ending:
+        ending.callback(shutil.rmtree, run.folder)  # the owner of what has a record is ended at the end: this process
+        leaders = {}
+        for name, more in ((MASTER, {}), ("node-1", {NODE_MARK: "node-1"})):
+            child = ending.enter_context(subprocess.Popen(["sleep", "600"], env={**environment, **more}))
+            ending.callback(child.kill)
+            found = identify(child.pid)
+            assert found is not None
+            leaders[name] = found
+        runs.record(replace(run, leaders=leaders, master="spark://127.0.0.1:1", web="http://127.0.0.1:2"))
+        assert shown()[0] == "mine  spark://127.0.0.1:1  http://127.0.0.1:2"
+        assert "node-1  127.0.0.2  alive" in shown()[1]
+        for leader in leaders.values():
+            os.kill(leader.pid, signal.SIGSTOP)
+            until(lambda leader=leader: is_stopped(leader))  # type: ignore[misc]  # bound at once
+        assert shown()[0].endswith("  MASTER STOPPED")
+        assert "node-1  127.0.0.2  stopped" in shown()[1]
+        kill(leaders.values())
+        assert shown()[0].endswith("  MASTER DEAD")
+        assert "node-1  127.0.0.2  dead" in shown()[1]
 
 
 @pytest.mark.spark

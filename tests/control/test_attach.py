@@ -7,7 +7,7 @@ import pytest
 from tests.control.test_process import Cluster, wait_until
 
 from barograph.config import Config, resolve
-from barograph.control.attach import attach, attach_once
+from barograph.control.attach import attach, attach_once, histories_here
 from barograph.engines.spark.folders import state_folder
 from barograph.history import entries
 from barograph.history.files import parts
@@ -110,3 +110,21 @@ def test_all_queries_of_a_driver_share_one_controller(driver: Cluster) -> None:
         second.close()
     finally:
         first.close()
+
+
+def test_what_an_earlier_controller_recorded_is_known(driver: Cluster, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    first = attach_once(driver.path, settings(history="kept"))
+    try:
+        assert histories_here() == {kept: 0}
+        wait_until(lambda: recorded(kept) >= 2)
+    finally:
+        first.close()
+    before = recorded(kept)
+    second = attach_once(driver.path, settings(history="kept"))
+    try:
+        assert histories_here() == {kept: before}
+        wait_until(lambda: recorded(kept) > before)
+        assert histories_here() == {kept: before}, "what it recorded itself is not of an earlier one"
+    finally:
+        second.close()

@@ -11,10 +11,12 @@ from tests.history.test_history import decided, recorder
 from tests.small_disk import fill, small_disk
 
 from barograph.history import entries, gaps
-from barograph.history.files import put
+from barograph.history.files import HistoryFile, put, take
+from barograph.history.places import RemoteFailed
+from barograph.history.writer_claim import claim
 from barograph.model import BadInput
 
-PUT = "barograph.history.write.put"
+PUT, TAKE, CLAIM = (f"barograph.history.write.{name}" for name in ("put", "take", "claim"))
 
 
 def full(*_: Any) -> int:
@@ -91,6 +93,63 @@ def test_files_that_cannot_be_merged_are_merged_later(tmp_path: Path, monkeypatc
     written.append(history.record(decided(1)[0]))
     assert list(entries(tmp_path)) == written
     assert [p.name for p in tmp_path.glob("cycle*")] == ["cycles-0000000001-0000000005.parquet"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.EMFILE, "no descriptor"), OSError(errno.EIO, "no answer"), RemoteFailed("the store is away")],
+    ids=["descriptors", "disk", "store"],
+)
+def test_a_file_that_cannot_be_read_for_a_moment_is_merged_later(
+    error: OSError, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(part: HistoryFile, *_: Any) -> pa.Table:
+        if part.first == 2:
+            raise error
+        return take(part)
+
+    history = recorder(tmp_path, together=3)
+    written = [history.record(cycle) for cycle in decided(2)]
+    monkeypatch.setattr(TAKE, failing)
+    written += [history.record(cycle) for cycle in decided(2)]
+    assert list(entries(tmp_path)) == written
+    assert [p.name for p in tmp_path.glob("cycles-*")] == [], "its entry belongs between the others"
+    monkeypatch.setattr(TAKE, take)
+    written.append(history.record(decided(1)[0]))
+    assert list(entries(tmp_path)) == written
+    assert [p.name for p in tmp_path.glob("cycle*")] == ["cycles-0000000001-0000000005.parquet"]
+
+
+def test_a_damaged_file_counts_and_goes_as_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file counts as 1 kB, and there is room for four."""
+    monkeypatch.setattr(PUT, lambda table, path: 1000 if put(table, path) else 0)
+    history = recorder(tmp_path, together=3, most_mb=0.004)
+    second = tmp_path / "cycle-0000000002.parquet"
+    for cycle in decided(3):
+        if history.record(cycle).number == 2:
+            second.write_bytes(b"half a file")
+    assert second.exists()
+    for cycle in decided(8):
+        history.record(cycle)
+    assert not second.exists()
+    assert len(list(tmp_path.glob("cycle*"))) == 4
+
+
+def test_a_controller_decides_on_while_another_one_has_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The disk was full when it started, so it could not claim the folder, and another one did."""
+    monkeypatch.setattr(CLAIM, full)
+    history = recorder(tmp_path)
+    monkeypatch.setattr(CLAIM, claim)
+    other = recorder(tmp_path)
+    written = [history.record(cycle) for cycle in decided(2)]
+    assert history.held() == tuple(written)
+    assert [r for r in caplog.records if "another controller records into" in r.message]
+    other.close()
+    written += [history.record(decided(3)[2])]
+    assert list(entries(tmp_path)) == written
+    history.close()
 
 
 @pytest.mark.parametrize("damaged", [b"half a file", None], ids=["damaged", "other columns"])

@@ -283,4 +283,4 @@ def test_nonsense_is_refused_in_one_line(case: str, capsys: pytest.CaptureFixtur
 def test_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("BAROGRAPH_STATE", str(tmp_path / "empty"))
     assert main(["priority", "list"]) == 2
-    assert "no driver runs" in capsys.readouterr().err
+    assert "no driver answers" in capsys.readouterr().err

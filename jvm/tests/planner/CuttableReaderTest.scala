@@ -125,4 +125,15 @@ class CuttableReaderTest {
     gate.lengthMs = 3600000L
     assertFalse(reads(), "it is as long as it has lasted")
   }
+
+  /** The clock was set back between the planning and the first call, or that of the executor's host is behind. */
+  @Test def anEpochThatSeemsToBeginLaterIsNotLonger(): Unit = {
+    val reader = new CuttableReader(
+      new Endless, new Cuts.Line, new Gates.Gate, 0L, DayMs, 2000L, TimeColumn.Unknown)
+    val sinceNs = System.nanoTime()
+    def reads(): Boolean = reader.nextWithTimeout(System.currentTimeMillis(), DayMs + 3600000L).hasRecord
+    assertTrue(reads(), "its epoch has only begun")
+    await("its epoch is longer by what the clocks differ")(!reads())
+    assertTrue(System.nanoTime() - sinceNs > 1500000000L, "it ended before its time")
+  }
 }

@@ -13,12 +13,14 @@ command; any Spark application of yours can use it through the master URL that `
 import argparse
 import json
 import sys
+from dataclasses import asdict
 
 from barograph.cli.support.tables import table
 from barograph.config.flags import add_flags, config_of
 from barograph.engines.spark.cluster import detached, runs
 from barograph.engines.spark.cluster.embedded import make_archive, unfenced_warning
-from barograph.engines.spark.cluster.node_status import status_of
+from barograph.engines.spark.cluster.launch import MASTER
+from barograph.engines.spark.cluster.node_status import ALIVE, state_of, status_of
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
@@ -52,9 +54,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
-    settings = ClusterSettings(**config_of(args, "cluster up").fields("cluster"))
+    config = config_of(args, "cluster up")
+    settings = ClusterSettings(**config.fields("cluster"))
     try:
-        started = detached.up(settings, args.name)
+        started = detached.up(settings, args.name, config["executor.hung-after"])
     except StartFailed as error:
         print(f"barograph cluster: {error}", file=sys.stderr)
         return 1
@@ -67,6 +70,7 @@ def _described(found: Run) -> dict[str, object]:
     return {
         "name": found.name,
         "master": found.master,
+        "master_state": state_of(found.leaders.get(MASTER)),
         "web": found.web,
         "detached": found.detached,
         "folder": str(found.folder),
@@ -75,23 +79,21 @@ def _described(found: Run) -> dict[str, object]:
         "executors": found.settings.executors,
         "memory_mb": found.settings.memory_mb,
         "node_cpu": found.settings.node_cpu,
-        "nodes": [
-            {"name": n.name, "address": n.address, "alive": n.alive, "fence_cpu": n.fence_cpu, "pids": n.pids}
-            for n in status_of(found)
-        ],
+        "nodes": [asdict(node) for node in status_of(found)],
     }
 
 
 def _table(described: dict[str, object]) -> str:
-    lines = [f"{described['name']}  {described['master'] or 'starting'}  {described['web']}"]
+    state = described["master_state"]
+    trouble = f"  MASTER {str(state).upper()}" if described["master"] and state != ALIVE else ""
+    lines = [f"{described['name']}  {described['master'] or 'starting'}  {described['web']}{trouble}"]
     nodes = described["nodes"]
     assert isinstance(nodes, list)
     rows = []
     for node in nodes:
         cpu = "no limit" if node["fence_cpu"] is None else f"{node['fence_cpu']:g} cores"
-        state = "alive" if node["alive"] else "dead"
         pids = " ".join(map(str, node["pids"]))
-        rows.append([node["name"], node["address"], state, cpu, pids])
+        rows.append([node["name"], node["address"], node["state"], cpu, pids])
     return "\n".join([*lines, *table(rows, indent=2)])
 
 

@@ -66,7 +66,7 @@ def _level(text: str) -> int:
 def _drivers(name: str | None, topology: str | None) -> list[RemoteEngine]:
     """The drivers to ask: the one that is named or runs the topology; for a list, all of them."""
     running_drivers = reachable()
-    require(len(running_drivers) > 0, "no driver runs on this machine")
+    require(len(running_drivers) > 0, "no driver answers on this machine")
     wanted = [(e, s) for e, s in running_drivers if is_meant(s, name)]
     require(len(wanted) > 0, f"no driver is named {name!r}")
     if topology is None:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps(found, indent=None if args.watch else 2), flush=True)
         else:
             clear = "\x1b[2J\x1b[H" if args.watch and sys.stdout.isatty() else ""
-            print(clear + ("\n\n".join(table(d) for d in found) or "no driver runs on this machine"), flush=True)
+            print(clear + ("\n\n".join(table(d) for d in found) or "no driver answers on this machine"), flush=True)
         if not args.watch:
             return 0
         time.sleep(1.0)
@@ -50,9 +50,8 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
     chosen = [d for d in found if is_meant(d, wanted)]
     if not chosen:
         names = ", ".join(sorted({name_of(d) for d in found}))
-        raise BadInput(
-            f"no driver is named {wanted!r}" + (f"; there are {names}" if names else ": no driver runs on this machine")
-        )
+        others = f"; there are {names}" if names else ": no driver answers on this machine"
+        raise BadInput(f"no driver is named {wanted!r}{others}")
     return chosen
 
 

@@ -137,7 +137,7 @@ QUERIES = (
         name="executor.hung-after", kind=Kind.DURATION, scope=Scope.QUERY, default=12.0, least=5, off="off",
         meaning="an executor that does not report for so long, while others do, is ended and replaced; if none "
         "reports, all are after half as long again. Longer than any garbage collection, and short enough for the "
-        "recovery target",
+        "recovery target. The master and the workers of an embedded cluster may be stopped for as long",
     ),
     Option(
         name="executors.least", kind=Kind.WHOLE, scope=Scope.QUERY, default=1, least=1,

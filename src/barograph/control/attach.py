@@ -19,6 +19,7 @@ from barograph.control.process import ControllerConfig, keep
 from barograph.engines.spark.driver.client import DriverFailed, RemoteEngine
 from barograph.engines.spark.log_folder import CONTROLLER, new_log_folder
 from barograph.history.places import HistoryPath, absolute, place_of, require_usable
+from barograph.history.read import last_number
 from barograph.logs import settings_of_environment
 from barograph.model import BadInput
 from barograph.model.checks import require
@@ -34,12 +35,14 @@ _here: dict[Path, "AttachedController"] = {}  # by the driver's socket, of those
 
 @dataclass(frozen=True)
 class AttachedController:
-    """A controller that this process keeps for a driver until it is closed. number: by which the driver knows it."""
+    """A controller that this process keeps for a driver until it is closed. number: by which the driver knows it.
+    recorded_before: the last number that its history had before it began."""
 
     keeper: ControllerKeeper
     config: ControllerConfig
     number: int
     log: Path | None
+    recorded_before: int
 
     def __enter__(self) -> "AttachedController":
         return self
@@ -103,6 +106,7 @@ def attach(socket: Path, config: Config, more: Mapping[str, object] | None = Non
 def attach_controller(config: ControllerConfig, file: Path) -> AttachedController:
     """file: for its log. Once a log level was chosen, its lines go to standard error."""
     config.settings()
+    recorded_before = last_number(place_of(config.history))
     chosen = settings_of_environment().level is not None
     request = {
         "do": "attach", "policy": config.policy, "mode": config.mode, "history": config.history,
@@ -114,7 +118,7 @@ def attach_controller(config: ControllerConfig, file: Path) -> AttachedControlle
     except BaseException:
         _detach(Path(config.socket), number)
         raise
-    return AttachedController(keeper, config, number, None if chosen else file)
+    return AttachedController(keeper, config, number, None if chosen else file, recorded_before)
 
 
 def attach_once(socket: Path, config: Config, more: Mapping[str, object] | None = None) -> AttachedController:
@@ -144,10 +148,11 @@ def attach_once(socket: Path, config: Config, more: Mapping[str, object] | None 
     return present
 
 
-def histories_here() -> tuple[HistoryPath, ...]:
-    """The folders in which the controllers that this process keeps for drivers record what they decide."""
+def histories_here() -> Mapping[HistoryPath, int]:
+    """The folders in which the controllers that this process keeps for drivers record what they decide, each with the
+    last number that it had before its controller began."""
     with _lock:
-        return tuple(place_of(controller.config.history) for controller in _here.values())
+        return {place_of(controller.config.history): controller.recorded_before for controller in _here.values()}
 
 
 def _is_attached(controller: AttachedController) -> bool:

@@ -35,7 +35,7 @@ def run(
     say(f"{settings.workload.name}: {settings.workload.meaning}")
     with ExitStack() as ending:
         feeds = None if settings.kafka is None else open_feeds(settings, ending, say)
-        cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
+        cluster = open_run_cluster(settings.cluster, settings.master, ending, say, settings.conf)
         say("starting Spark")
         bounded, elsewhere = in_flight(settings.in_flight_s), cluster.run is None
         if settings.steering is not None:

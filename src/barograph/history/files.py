@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from barograph.history.places import HistoryPath
+from barograph.history.places import HistoryPath, RemotePath
 from barograph.model import BadInput
 
 FORMAT = 10
@@ -94,7 +94,12 @@ def put(table: pa.Table, path: HistoryPath) -> int:
 
 def take(part: HistoryFile, columns: list[str] | None = None) -> pa.Table:
     """What a file holds. Raises BadInput where it has another format."""
-    with pq.ParquetFile(_source(part.path)) as file:  # type: ignore[no-untyped-call]
+    # What a store fails to send is told apart from damaged contents only where all of it is fetched first.
+    if columns is None and isinstance(part.path, RemotePath):
+        source: Any = pa.BufferReader(part.path.read())
+    else:
+        source = _source(part.path)
+    with pq.ParquetFile(source) as file:  # type: ignore[no-untyped-call]
         _require_format(part.path, file.schema_arrow.metadata)
         return file.read(columns=columns)
 

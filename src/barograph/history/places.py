@@ -90,8 +90,11 @@ class RemotePath:
         return self._ask(lambda store: store.open_input_file(self.path))
 
     def read(self) -> bytes:
-        with self.open() as file:
-            return bytes(file.read())
+        def fetch(store: Store) -> bytes:
+            with store.open_input_file(self.path) as file:
+                return bytes(file.read())
+
+        return self._ask(fetch)
 
     def write(self, content: bytes) -> None:
         """The file appears whole or not at all. An object does by itself; a file of HDFS gets its name at the end."""

@@ -18,7 +18,7 @@ from barograph.config import default
 from barograph.history.entry import SCHEMA, Entry, ForecastError, Gap, errors_of, to_row
 from barograph.history.files import HistoryFile, parts, path_of, put, require_format, size_of, sweep, take
 from barograph.history.held_entries import HeldEntries
-from barograph.history.places import HistoryPath, RemotePath
+from barograph.history.places import HistoryPath, RemoteFailed, RemotePath
 from barograph.history.read import last_entry, last_number, warn_broken
 from barograph.history.writer_claim import Claim, claim
 from barograph.logs import OnceOnly
@@ -60,6 +60,7 @@ class Recorder:
         self._claim: Claim | None = None
         self._not_before_s = float("-inf")  # when writing is tried again
         self._sizes: dict[HistoryFile, int] = {}
+        self._broken: set[HistoryFile] = set()  # are not merged, but count and go like others
         if isinstance(folder, RemotePath):
             folder.require_there()
         for part in parts(folder):
@@ -138,7 +139,10 @@ class Recorder:
 
     def _write_held(self) -> None:
         if self._claim is None:
-            self._open()
+            try:
+                self._open()
+            except BadInput as error:  # another controller took it while this one had no room: it may end
+                raise OSError(str(error)) from None
         else:
             self._claim.renew()
         if (lost := self._held.lost) is not None:
@@ -158,7 +162,7 @@ class Recorder:
         self._sizes[HistoryFile(entry.number, entry.number, path)] = put(table, path)
 
     def _merge(self) -> None:
-        singles = sorted(p for p in self._sizes if p.single)
+        singles = sorted(p for p in self._sizes if p.single and p not in self._broken)
         if len(singles) >= self._together:
             self._put_together(singles)
 
@@ -172,16 +176,23 @@ class Recorder:
             self._drop(part)
 
     def _sound(self, part: HistoryFile) -> pa.Table | None:
-        """None if the file is damaged, as readers say too: it is left as it is, and not tried again."""
+        """None if the file is damaged, as readers say too: it is left as it is, and not tried again. An OSError says
+        that it cannot be read now: then nothing is merged, since its entries belong between those of the others."""
         try:
             table = take(part)
             if table.schema.equals(SCHEMA):
                 return table
             raise ValueError("it has other columns")
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except FileNotFoundError as error:
             warn_broken(part.path, error)
             self._sizes.pop(part)
-            return None
+        except (OSError, ValueError, pa.ArrowException) as error:
+            # Arrow says of contents that make no sense that they are an OSError too, but one without a number.
+            if isinstance(error, RemoteFailed) or (isinstance(error, OSError) and error.errno is not None):
+                raise
+            warn_broken(part.path, error)
+            self._broken.add(part)
+        return None
 
     def _bound(self) -> None:
         while sum(self._sizes.values()) > self._most_bytes and len(self._sizes) > 1:
@@ -196,6 +207,7 @@ class Recorder:
     def _drop(self, part: HistoryFile) -> None:
         part.path.unlink(missing_ok=True)
         self._sizes.pop(part, None)
+        self._broken.discard(part)
 
 
 def _table(entry: Entry) -> pa.Table:

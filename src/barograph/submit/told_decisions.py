@@ -6,7 +6,7 @@ It reads what they record, from a thread of its own, and changes nothing.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 from barograph.control.recorded_decisions import RecordedDecisions
 from barograph.history.places import HistoryPath
@@ -19,13 +19,13 @@ LOOK_S = 1.0
 
 
 class ToldDecisions:
-    """histories: the folders of the controllers of this process, as they are now. Decisions that were recorded before
-    this was made, by an earlier program, are not told."""
+    """histories: the folders of the controllers of this process, as they are now, each with the last number that was
+    recorded in it before. What has no greater number is of an earlier controller and is not told. The wall clock would
+    not say so: it may be set."""
 
-    def __init__(self, histories: Callable[[], Iterable[HistoryPath]], say: Callable[[str], None]) -> None:
+    def __init__(self, histories: Callable[[], Mapping[HistoryPath, int]], say: Callable[[str], None]) -> None:
         self._histories, self._say = histories, say
-        self._since_ms = int(time.time() * 1000)
-        self._read: dict[HistoryPath, RecordedDecisions] = {}
+        self._read: dict[HistoryPath, tuple[RecordedDecisions, int]] = {}
         self._begun = threading.Lock()
 
     def begin(self) -> None:
@@ -35,9 +35,10 @@ class ToldDecisions:
 
     def look(self) -> None:
         """Tell what is new."""
-        for folder in self._histories():
-            for decision in self._read.setdefault(folder, RecordedDecisions(folder)).new():
-                if decision.notable and decision.line is not None and decision.wall_ms >= self._since_ms:
+        for folder, recorded_before in self._histories().items():
+            decisions, before = self._read.setdefault(folder, (RecordedDecisions(folder), recorded_before))
+            for decision in decisions.new():
+                if decision.notable and decision.line is not None and decision.number > before:
                     self._say(f"{decision.policy}: {decision.line.text()}")
 
     def _go_on(self) -> None:

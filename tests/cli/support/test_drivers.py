@@ -42,7 +42,7 @@ def test_it_is_found_by_each_of_its_names(serve: Serve) -> None:
 
 
 def test_the_only_one_needs_no_name(serve: Serve) -> None:
-    with pytest.raises(BadInput, match=r"no driver runs on this machine: start a query with barograph\.start"):
+    with pytest.raises(BadInput, match=r"no driver answers on this machine: start a query with barograph\.start"):
         find_driver(None)
     serve("counts", 11)
     assert find_driver(None)[1]["app"] == "counts"

@@ -123,16 +123,17 @@ def run_on_own_cluster(
     settings: ClusterSettings,
     say: Callable[[str], None],
     file: Path | None,
+    hung_after_s: float | None,
 ) -> int:
     """On a cluster that is started for it and ends with it. Returns the exit code of the program. file: for the output
-    of Spark's JVM."""
+    of Spark's JVM. hung_after_s: of the cluster's keeper."""
     with ExitStack() as ending:
         say(f"starting {settings.nodes} nodes with {settings.executors * settings.seats} seats each")
         try:
             cluster = ending.enter_context(start_cluster(settings))
         except StartFailed as error:
             raise BadInput(str(error)) from None
-        ending.callback(NodeKeeper(cluster).close)
+        ending.callback(NodeKeeper(cluster, hung_after_s).close)
         cluster.fence()
         there = replace(launch, master=cluster.master)
         # The mark: whatever happens to this process, the program ends with the cluster.

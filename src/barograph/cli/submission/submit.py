@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
         return run_there(launch, options, spark_output(launch, _say))
     settings = ClusterSettings(**config.fields("cluster"))
     _say_mode(mode, policy)
-    return run_on_own_cluster(launch, options, settings, _say, spark_output(launch, _say))
+    hung_after_s = config["executor.hung-after"]
+    return run_on_own_cluster(launch, options, settings, _say, spark_output(launch, _say), hung_after_s)
 
 
 def _say_mode(mode: str, policy: str) -> None:

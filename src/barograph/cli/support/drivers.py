@@ -15,7 +15,8 @@ def find_driver(name: str | None) -> tuple[RemoteEngine, dict[str, Any]]:
     if path is not None and path.is_socket():
         found = reachable([path])
         if not found:
-            raise BadInput(f"no driver answers at {name}: it has ended; 'barograph status' shows those that run")
+            where = "'barograph status' shows those that run"
+            raise BadInput(f"no driver answers at {name}: it has ended or hangs; {where}")
         return found[0]
     running = reachable()
     chosen = [(e, s) for e, s in running if is_meant(s, name)]
@@ -39,7 +40,7 @@ def name_of(status: dict[str, Any]) -> str:
 
 def _not_one(name: str | None, running: list[dict[str, Any]], chosen: list[dict[str, Any]]) -> str:
     if not running:
-        return "no driver runs on this machine: start a query with barograph.start or 'barograph run' first"
+        return "no driver answers on this machine: start a query with barograph.start or 'barograph run' first"
     listed = ", ".join(f"{name_of(s)} (process {s['pid']})" for s in chosen or running)
     if chosen:
         return f"{len(chosen)} drivers {'run' if name is None else f'are named {name!r}'}: name one of {listed}"

@@ -49,7 +49,7 @@ def run_it(settings: RunSettings, show: Callable[[LiveLine], None], say: Callabl
         folder = Path(
             ending.enter_context(tempfile.TemporaryDirectory(prefix="barograph-run-", ignore_cleanup_errors=True))
         )
-        cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
+        cluster = open_run_cluster(settings.cluster, settings.master, ending, say, settings.conf)
         told = replace(
             settings,
             master=cluster.conf["spark.master"],

@@ -48,7 +48,7 @@ def run_plain(
     check(settings)
     say(f"{settings.workload.name}: {settings.workload.meaning}")
     with ExitStack() as ending:
-        cluster = open_run_cluster(settings.cluster, settings.master, ending, say)
+        cluster = open_run_cluster(settings.cluster, settings.master, ending, say, settings.conf)
         say("starting Spark without the plug-in")
         spark = open_session("barograph run spark", plain_settings(), cluster.conf, log=settings.spark_log(say))
         ending.callback(spark.stop)

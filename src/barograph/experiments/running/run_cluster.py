@@ -1,11 +1,12 @@
 """The cluster of a run: one of its own, one that is already running, or any standalone cluster."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from barograph.config import resolve
 from barograph.engines.spark.cluster import runs
 from barograph.engines.spark.cluster.clock_speed import machine_clock
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster, start_cluster
@@ -55,16 +56,21 @@ class RunCluster:
 
 
 def open_run_cluster(
-    settings: ClusterSettings, master: str | None, ending: ExitStack, say: Callable[[str], None]
+    settings: ClusterSettings,
+    master: str | None,
+    ending: ExitStack,
+    say: Callable[[str], None],
+    conf: Mapping[str, str],
 ) -> RunCluster:
-    """Start a cluster from ``settings``, which ends with the run, or take the one at ``master``."""
+    """Start a cluster from ``settings``, which ends with the run, or take the one at ``master``. conf: the run's own
+    settings of Spark, with those of the cluster's keeper."""
     found = None if master is None else run_of(master)
     if master is not None and found is None:
         return RunCluster({"spark.master": master}, {}, None)
     if found is None:
         say(f"starting {settings.nodes} nodes")
         cluster = ending.enter_context(start_cluster(settings))
-        ending.callback(NodeKeeper(cluster).close)
+        ending.callback(NodeKeeper(cluster, resolve(spark=conf)["executor.hung-after"]).close)
     else:
         cluster = EmbeddedCluster(found, find_java())
         fetch_all(found)  # nodes that a killed driver had released

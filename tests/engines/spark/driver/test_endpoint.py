@@ -36,6 +36,12 @@ class World:
         self.applied: list[Plan] = []
         self.hold = threading.Event()
         self.hold.set()
+        self.status_waits_for = threading.Event()
+        self.status_waits_for.set()
+
+    def status(self, _: Any) -> Any:
+        self.status_waits_for.wait(10)
+        return {"app": "a"}
 
     def apply(self, body: Any) -> Any:
         plan = from_json(Plan, body)
@@ -57,7 +63,7 @@ def served(world: World) -> Iterator[Endpoint]:
     folder = state_folder() / "drivers"
     folder.mkdir(mode=0o700)
     verbs = {
-        "observe": lambda _: to_json(SNAPSHOT), "apply": world.apply, "status": lambda _: {"app": "a"},
+        "observe": lambda _: to_json(SNAPSHOT), "apply": world.apply, "status": world.status,
         "freeze": lambda _: None, "fail": world.fail, "odd": lambda _: {"x": float("nan")},
     }  # fmt: skip
     opened = Endpoint(folder / "driver-1.sock", verbs, idle_s=30.0, talk_s=0.3)
@@ -145,6 +151,34 @@ def test_a_request_that_outlasts_its_client_is_said_so(served: Endpoint, world: 
         engine.ask("apply", to_json(Plan(cuts=("t",))), 0.1)
     world.hold.set()
     assert engine.observe() == SNAPSHOT, "the late answer is not taken for another one"
+
+
+def test_a_driver_that_does_not_answer_is_not_shown_as_none(
+    served: Endpoint, world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.status_waits_for.clear()
+    late = f"the driver at {served.path} runs, but has not told its status within 0.1 s"
+    try:
+        assert reachable(within_s=0.1) == []
+        assert [r.message for r in caplog.records if r.message.startswith(late)]
+    finally:
+        world.status_waits_for.set()
+    assert [status for _, status in reachable()] == [{"app": "a"}]
+    assert len(caplog.records) == 1, "one that answers is not warned about"
+
+
+def test_a_stopped_driver_that_takes_no_connection_is_not_shown_as_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "driver-1.sock"
+    with contextlib.ExitStack() as opened:
+        stopped = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        with address_of(path) as address:
+            stopped.bind(address)
+            stopped.listen(0)
+            opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)).connect(address)
+        assert reachable([path], 0.1) == []
+    assert [r.message for r in caplog.records if "runs, but has not told its status" in r.message]
 
 
 def test_no_more_clients_than_allowed() -> None:

@@ -149,17 +149,26 @@ RECOVERY_TARGET_S = 30.0
 
 
 @pytest.mark.slow
-def test_after_a_killed_master_a_lost_executor_is_replaced(stage: LocalCluster) -> None:
+@pytest.mark.parametrize(
+    ("number", "unnoticed_s"),
+    [(signal.SIGKILL, 0.0), (signal.SIGSTOP, default("executor.hung-after"))],
+    ids=["killed", "stopped"],
+)
+def test_after_the_end_of_the_master_a_lost_executor_is_replaced(
+    number: signal.Signals, unnoticed_s: float, stage: LocalCluster
+) -> None:
+    """A short stop is in order, so a master that is stopped is missed later than one that is killed."""
     with stage.query(supervised=True) as counting:
         run = stage.cluster.run
         address, before = run.master, run.leaders[MASTER]
         node, executor = node_of(stage, counting, "count/1")
         killed_s = time.monotonic()
-        send(before, signal.SIGKILL)
+        send(before, number)
         counting.settle(lambda: stage.cluster.run.leaders[MASTER] != before, RECOVERY_TARGET_S)
+        assert not alive(before)
         kill_executor(run, node, executor)
         await_flow(counting)
-        assert time.monotonic() - killed_s < RECOVERY_TARGET_S
+        assert time.monotonic() - killed_s < RECOVERY_TARGET_S + unnoticed_s
         counting.settle(lambda: len(stage.engine.living()[0]) == run.settings.nodes, 60.0)
         assert stage.cluster.run.master == address
         executors = {e for n in run.settings.node_names() for e in executors_of(run, n)}

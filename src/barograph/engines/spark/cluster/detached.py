@@ -21,7 +21,7 @@ from barograph.engines.spark.cluster import runs
 from barograph.engines.spark.cluster.embedded import start_cluster
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.launch import log_of
-from barograph.engines.spark.cluster.node_keeper import NodeKeeper
+from barograph.engines.spark.cluster.node_keeper import HUNG_AFTER_S, NodeKeeper
 from barograph.engines.spark.cluster.processes import python_environment, send, wait_gone
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings, require_free_port
@@ -35,13 +35,15 @@ OWNER = "owner"  # the name of its log
 log = logging.getLogger("barograph.engines.spark.cluster.detached")  # not __name__, which is __main__ in its process
 
 
-def up(settings: ClusterSettings, name: str | None = None) -> Run:
-    """Start a cluster that outlives this process. Raises BadInput or StartFailed like ``start_cluster``."""
+def up(settings: ClusterSettings, name: str | None = None, hung_after_s: float | None = HUNG_AFTER_S) -> Run:
+    """Start a cluster that outlives this process. Raises BadInput or StartFailed like ``start_cluster``. hung_after_s:
+    of its keeper."""
     find_java()
     require_free_port(settings.port)
     chosen = _FIRST_NAME if name is None else name
+    given = (json.dumps(asdict(settings)), chosen, json.dumps(hung_after_s))
     owner = subprocess.Popen(
-        [sys.executable, "-m", "barograph.engines.spark.cluster.detached", json.dumps(asdict(settings)), chosen],
+        [sys.executable, "-m", "barograph.engines.spark.cluster.detached", *given],
         env=python_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -103,7 +105,7 @@ def _await_cleared(run: Run) -> None:
     runs.clear(run)
 
 
-def _own(raw_settings: str, name: str) -> int:
+def _own(raw_settings: str, name: str, hung_after: str) -> int:
     """The main function of the owning process."""
     # Set before the start, so that SIGTERM also ends a half-started cluster.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -116,7 +118,7 @@ def _own(raw_settings: str, name: str) -> int:
         return _say("failed", str(error), 1)
     with cluster, ExitStack() as ending:
         cluster.fence()
-        ending.callback(NodeKeeper(cluster).close)
+        ending.callback(NodeKeeper(cluster, json.loads(hung_after)).close)
         _say("up", str(cluster.run.folder), 0)
         # From here on no process reads the two pipes.
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)

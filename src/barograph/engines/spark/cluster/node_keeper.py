@@ -1,4 +1,5 @@
-"""Keeps the nodes and the master of an embedded cluster alive: what dies is started again, a node with its fence.
+"""Keeps the nodes and the master of an embedded cluster alive: what dies is started again, a node with its fence. One
+that is stopped for long is killed first: it answers as little as a dead one.
 
 A node that was ordered down (a mark file in the run's folder) stays down until the mark is gone; any process that knows
 the run's record may set it. Executors are not restarted here: Spark's own master does that.
@@ -8,21 +9,24 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from barograph.config import default
 from barograph.engines.spark.backoff import doubled_s
 from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.launch import MASTER
-from barograph.engines.spark.cluster.processes import EndWatch, alive
+from barograph.engines.spark.cluster.processes import EndWatch, Process, alive, is_stopped, kill
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.logs import OnceOnly
 
 log = logging.getLogger(__name__)
 
-_LOOK_S = 0.2  # while something is down: it may be ordered up, or its wait be over
-_ALL_UP_S = 10.0  # an end is noticed at once, so this only makes up for what is not foreseen
+_LOOK_S = 0.2  # while something is down or stopped: it may be ordered up, go on, or its wait be over
+_ALL_UP_S = 2.0  # an end is noticed at once, a stop is not
+HUNG_AFTER_S: float | None = default("executor.hung-after")
+_LATE_S = 3.0  # the time since the look before counts for at most this: this process may have been stopped itself
 _QUICK_DEATH_S = 10.0  # a node that dies sooner after its start waits longer for its next start
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 30.0
 
@@ -57,13 +61,40 @@ def ordered_down(run: Run, why: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+class StoppedLeaders:
+    """Which masters and workers have been stopped for too long: each look finds them so. A short stop, as by a
+    debugger, is in order. longest_s: how long one may be; None: as long as it likes."""
+
+    def __init__(self, longest_s: float | None, now: Callable[[], float] = time.monotonic) -> None:
+        self._longest_s, self._now = longest_s, now
+        self._looked_s = now()
+        self._stopped_s: dict[Process, float] = {}
+
+    @property
+    def any(self) -> bool:
+        """Whether the last look found one that is judged."""
+        return bool(self._stopped_s)
+
+    def look(self, leaders: Mapping[str, Process]) -> tuple[str, ...]:
+        """The names of those that have been stopped for too long."""
+        if self._longest_s is None:
+            return ()
+        now_s = self._now()
+        passed_s, self._looked_s = min(_LATE_S, now_s - self._looked_s), now_s
+        before = self._stopped_s
+        stopped = [leader for leader in leaders.values() if is_stopped(leader)]
+        self._stopped_s = {s: before[s] + passed_s if s in before else 0.0 for s in stopped}
+        return tuple(n for n, leader in leaders.items() if self._stopped_s.get(leader, 0.0) > self._longest_s)
+
+
 class NodeKeeper:
     """Restarts dead nodes, and a dead master, until it is closed. Used by the process that owns the cluster.
 
-    problems: what could not be restarted, one sentence each."""
+    hung_after_s: for how long one may be stopped; None: for any time. problems: what could not be restarted, one
+    sentence each."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: EmbeddedCluster, hung_after_s: float | None = HUNG_AFTER_S) -> None:
+        self._cluster, self._hung_after_s = cluster, hung_after_s
         self._stopped = threading.Event()
         self._ends = EndWatch()
         self._starts: dict[str, tuple[float, int]] = {}  # name -> its last start, and quick deaths in a row before it
@@ -86,19 +117,23 @@ class NodeKeeper:
     def _watch(self, names: Collection[str]) -> None:
         what = ", ".join(names)
         looking = f"looking after {what}"
+        stopped = StoppedLeaders(self._hung_after_s)
         while not self._stopped.is_set():
             try:
-                self._look(names)
+                self._look(names, stopped)
                 self._warnings.over(looking)
             except Exception as error:  # noqa: BLE001  # the machine may have no process, memory or descriptor left
                 why = f"{type(error).__name__}: {error}"
                 self._warnings.warn(looking, f"{what} cannot be looked after: {why}; it is tried again")
                 self._stopped.wait(_LOOK_S)
 
-    def _look(self, names: Collection[str]) -> None:
-        leaders = [leader for name in names if (leader := self._cluster.run.leaders.get(name)) is not None]
-        up = [leader for leader in leaders if alive(leader)]
-        self._ends.wait(up, _ALL_UP_S if len(up) == len(names) else _LOOK_S)
+    def _look(self, names: Collection[str], stopped: StoppedLeaders) -> None:
+        leaders = self._cluster.run.leaders
+        up = {name: leaders[name] for name in names if name in leaders and alive(leaders[name])}
+        for name in stopped.look(up):
+            log.warning("%s has been stopped for more than %g s: it is killed", name, self._hung_after_s)
+            kill([up[name]])
+        self._ends.wait(up.values(), _ALL_UP_S if len(up) == len(names) and not stopped.any else _LOOK_S)
         for name in names:
             if not self._stopped.is_set() and self._is_to_start(name):
                 self._start(name)

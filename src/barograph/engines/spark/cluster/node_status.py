@@ -4,18 +4,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from barograph.engines.spark.cluster.processes import Process, kill, marked
+from barograph.engines.spark.cluster.processes import Process, alive, is_stopped, kill, marked
 from barograph.engines.spark.cluster.runs import Run
 from barograph.model import BadInput
+
+ALIVE, STOPPED, DEAD = "alive", "stopped", "dead"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """One node. pids: the worker process first, then executors and their children."""
+    """One node. state: of its worker process, as ``state_of`` says. pids: the worker process first, then executors and
+    their children."""
 
     name: str
     address: str
     alive: bool
+    state: str
     pids: tuple[int, ...]
     fence_cpu: float | None
 
@@ -30,8 +34,17 @@ def status_of(run: Run) -> tuple[NodeStatus, ...]:
         limit = None
         if run.groups is not None and run.groups.node(name).is_dir():
             limit = run.groups.limit(name)
-        found.append(NodeStatus(name, address, leader in members, tuple(pids), limit))
+        is_alive = leader in members
+        state = state_of(leader) if is_alive else DEAD
+        found.append(NodeStatus(name, address, is_alive, state, tuple(pids), limit))
     return tuple(found)
+
+
+def state_of(leader: Process | None) -> str:
+    """Of the process of a master or a worker, in one word."""
+    if leader is None or not alive(leader):
+        return DEAD
+    return STOPPED if is_stopped(leader) else ALIVE
 
 
 def fence_run(run: Run, nodes: Iterable[str] | None = None) -> None:

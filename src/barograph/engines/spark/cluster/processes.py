@@ -45,19 +45,29 @@ def boot_id() -> str:
 
 def identify(pid: int) -> Process | None:
     """The process that has this pid now; None if there is none, or only a zombie. OSError if it cannot be looked."""
+    return _state_of(pid)[1]
+
+
+def alive(process: Process) -> bool:
+    return identify(process.pid) == process
+
+
+def is_stopped(process: Process) -> bool:
+    """Whether it is alive, but does nothing until it is told to go on: by SIGSTOP, or by a debugger."""
+    state, found = _state_of(process.pid)
+    return found == process and state in "Tt"
+
+
+def _state_of(pid: int) -> tuple[str, Process | None]:
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError as error:
         if error.errno in _CANNOT_LOOK:
             raise
-        return None
+        return "", None
     # The command's name is in parentheses and may contain anything; fields are counted after the last parenthesis.
     fields = stat[stat.rindex(")") + 2 :].split()
-    return None if fields[0] in "ZX" else Process(pid, int(fields[19]))
-
-
-def alive(process: Process) -> bool:
-    return identify(process.pid) == process
+    return fields[0], None if fields[0] in "ZX" else Process(pid, int(fields[19]))
 
 
 def marked(run_id: str, node: str | None = None) -> tuple[Process, ...]:

@@ -57,8 +57,8 @@ class RemoteEngine:
         """Release idle nodes and fetch others. The outcome leaves out those that stay as they are."""
         return from_json(Outcome, self.ask("nodes", {"release": list(release), "fetch": list(fetch)}, NODES_S))
 
-    def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.ask("status")
+    def status(self, timeout_s: float = ANSWER_S) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask("status", timeout_s=timeout_s)
         return found
 
     def freeze(self, on: bool = True) -> None:
@@ -73,8 +73,8 @@ class RemoteEngine:
     def ask(self, verb: str, body: object = None, timeout_s: float = ANSWER_S) -> Any:
         """One request. Raises Closed if the driver does not answer, BadInput or DriverFailed if the request failed."""
         with self._lock:
+            connection = self._connection or self._connect()
             try:
-                connection = self._connection or self._connect()
                 send(connection, {"verb": verb, "body": body}, timeout_s)
                 answer = receive(connection, timeout_s, timeout_s)
             except TimedOut as error:
@@ -104,6 +104,9 @@ class RemoteEngine:
         try:
             with address_of(self.path) as address:
                 connection.connect(address)
+        except (BlockingIOError, TimeoutError) as error:  # others wait for it to take their connections
+            connection.close()
+            raise TimedOut("the driver takes no connection now") from error
         except OSError as error:
             connection.close()
             raise Closed(f"no driver answers at {self.path}: {error.strerror or error}") from error
@@ -122,16 +125,28 @@ def sockets() -> tuple[Path, ...]:
     return tuple(sorted([*state.glob(f"runs/*/{SOCKETS}"), *state.glob(f"drivers/{SOCKETS}")]))
 
 
-def reachable(paths: Iterable[Path] | None = None) -> list[tuple[RemoteEngine, dict[str, Any]]]:
-    """Every driver that answers, with its status."""
+def reachable(
+    paths: Iterable[Path] | None = None, within_s: float = ANSWER_S
+) -> list[tuple[RemoteEngine, dict[str, Any]]]:
+    """Every driver that answers within this time, with its status. One that is there but does not tell it is warned
+    about."""
     found = []
     for path in sockets() if paths is None else paths:
         engine = RemoteEngine(path)
         try:
-            found.append((engine, engine.status()))
+            found.append((engine, engine.status(within_s)))
+            _warnings.over(str(path))
+        except TimedOut:
+            late = f"the driver at {path} runs, but has not told its status within {within_s:g} s, and is left out"
+            advice = "look at its log, and ask again or end its process, whose number is in that name"
+            _leave_out(engine, f"{late}: it is stopped, hangs or is busy; {advice}")
         except Closed:  # the socket of a driver that has ended, or that is just ending
             engine.close()
         except DriverFailed as error:
-            _warnings.warn(str(path), f"the driver at {path} did not tell its status: {error}; it is left out")
-            engine.close()
+            _leave_out(engine, f"the driver at {path} did not tell its status: {error}; it is left out")
     return found
+
+
+def _leave_out(engine: RemoteEngine, why: str) -> None:
+    _warnings.warn(str(engine.path), why)
+    engine.close()
