@@ -63,7 +63,7 @@ object Stage {
   val NamePrefix = "barograph:"
 
   /**
-   * Addresses such as query/operator/1=node are read by these characters, so they cannot be in an operator's name. White
+   * Addresses such as query/operator/1=node are read by these characters, so that they are in no operator's name. White
    * space is that of Unicode, and control characters count as such: a controller refuses names with any of them.
    */
   private[planner] def operatorName(metric: String): String =

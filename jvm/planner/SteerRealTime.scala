@@ -149,7 +149,7 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
 }
 
 object SteerRealTime {
-  /** The name of the query; one without a name, or with an empty one, is known by its id. A supervisor does the same. */
+  /** The name of the query; one without a name, or with an empty one, is known by its id, as in a supervisor. */
   def topologyName(queryName: String, queryId: String): String =
     Option(queryName).filter(_.nonEmpty).getOrElse(s"query-${queryId.take(8)}")
 

@@ -28,8 +28,10 @@ class DriverHands extends DriverPlugin {
     Leases.watch(() => SparkInternals.activeCheckpoints)
     ShuffleKey.renew()
     context.addSparkListener(new SparkListener {
-      override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit =
+      override def onExecutorAdded(e: SparkListenerExecutorAdded): Unit = {
         Ledger.executorAdded(DriverHands.seatsOf(e, SparkInternals.tasksAtOnce(context.getConf, _)))
+        Totals.executorAdded(e.executorId)
+      }
       override def onExecutorRemoved(e: SparkListenerExecutorRemoved): Unit = {
         Stillborn.removed(Mailboxes.all.contains(e.executorId), e.reason)
         Ledger.executorRemoved(e.executorId)

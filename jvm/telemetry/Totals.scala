@@ -129,6 +129,9 @@ object Totals {
     heardNs.filterInPlace((executor, atNs) => processes.contains(executor) || nowNs - atNs < ForgottenAfterNs)
   }
 
+  /** A new master may give it the number of one that has ended, whose silence is not its own. */
+  def executorAdded(executor: String): Unit = synchronized { heardNs -= executor }
+
   def executorRemoved(executor: String): Unit = synchronized { processes -= executor }
 
   /** For [[View]], which reads all of it at one moment. Ages are from nowNs. */

@@ -66,6 +66,36 @@ def test_a_controller_can_start_on_a_full_disk(tmp_path: Path) -> None:
         second.close()
 
 
+@pytest.mark.parametrize("held_mb", [64.0, 1e-9], ids=["all in memory", "the newest in memory"])
+def test_entries_of_another_controller_meanwhile_are_kept(
+    held_mb: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It began on a full disk, and so without a claim; another one records and ends before there is room for it."""
+    cycles = decided(6)
+    monkeypatch.setattr(CLAIM, full)
+    early = recorder(tmp_path, held_mb=held_mb)
+    for cycle in cycles[:2]:
+        early.record(cycle)
+    monkeypatch.setattr(CLAIM, claim)
+    other = recorder(tmp_path)
+    theirs = [other.record(cycle) for cycle in cycles[:3]]
+    early.record(cycles[2])
+    assert list(entries(tmp_path)) == theirs, "one controller records at a time"
+    other.close()
+    last = [early.record(cycle) for cycle in cycles[3:]][-1]
+    found = list(entries(tmp_path))
+    assert found[:3] == theirs and found[-1] == last
+    assert gaps(tmp_path) == []
+    if held_mb > 1.0:
+        assert [e.number for e in found] == list(range(1, 10)), "nothing is lost"
+        assert [e.cycle for e in found[3:]] == cycles
+    else:
+        assert found[3].gap is not None and found[3].gap.why == "entries 4 to 6 could not be written and were dropped"
+    errors = [error for e in found[3:] for error in e.errors]
+    assert all(error.made_in > 3 for error in errors)
+    early.close()
+
+
 def test_what_memory_cannot_hold_is_dropped_and_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = recorder(tmp_path, held_mb=1e-9)  # the newest entry only
     history.record(decided(1)[0])

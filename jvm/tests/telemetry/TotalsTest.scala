@@ -72,6 +72,15 @@ class TotalsTest extends TotalsFixture {
     assertEquals(Seq(7L), reader.whole("output_rows"))
   }
 
+  @Test def anExecutorWithTheNumberOfOneThatHasEndedIsNotSilent(): Unit = {
+    plan("run", 0L)
+    report(life("run", 0L, "count", 0, meter(7L)))
+    Totals.executorRemoved("1")
+    assertTrue(Totals.ages(Seq("1")).contains("1"), "figures of one that has ended have an age")
+    Totals.executorAdded("1")
+    assertEquals(Map.empty, Totals.ages(Seq("1")))
+  }
+
   @Test def outputThatIsReportedTwiceCountsOnce(): Unit = {
     plan("run", 0L)
     val first = life("run", 0L, "count", 0, meter(7L), output = Seq(100L, 3L, 101L, 4L))

@@ -4,7 +4,8 @@ Beyond the bound the oldest go. What they were is remembered, so that the histor
 """
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -45,6 +46,17 @@ class HeldEntries:
     def first(self) -> tuple[Entry, pa.Table]:
         return self._held[0]
 
+    def number_from(self, number: int, table_of: Callable[[Entry], pa.Table]) -> int:
+        """Give the oldest, also if it was dropped, at least this number. Returns by how much all numbers grew."""
+        first = self.lost.first if self.lost else self._held[0][0].number
+        by = max(0, number - first)
+        if by:
+            held = [_later(entry, first, by) for entry in self.entries()]
+            self._held = deque((entry, table_of(entry)) for entry in held)
+            if self.lost:
+                self.lost = replace(self.lost, first=first + by, last=self.lost.last + by)
+        return by
+
     def pop(self) -> Entry:
         """The oldest, which has been written."""
         entry, table = self._held.popleft()
@@ -54,3 +66,9 @@ class HeldEntries:
     def _lose(self, entry: Entry) -> None:
         before = self.lost or LostEntries(entry.number, entry.number, entry.wall_ms, entry.wall_ms)
         self.lost = LostEntries(before.first, entry.number, before.first_ms, entry.wall_ms)
+
+
+def _later(entry: Entry, first: int, by: int) -> Entry:
+    """Also where it names entries from the first one on."""
+    errors = tuple(replace(e, made_in=e.made_in + by) if e.made_in >= first else e for e in entry.errors)
+    return replace(entry, number=entry.number + by, errors=errors)

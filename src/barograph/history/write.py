@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -87,8 +88,7 @@ class Recorder:
         self._recorded += 1
         due = [(made_in, earlier) for due_in, made_in, earlier in self._forecasts if due_in == self._recorded]
         errors = tuple(error for made_in, earlier in due for error in errors_of(made_in, earlier, cycle))
-        entry = self._entry(cycle=cycle, errors=errors)
-        self._append(entry)
+        entry = self._append(self._entry(cycle=cycle, errors=errors))
         self._forecasts = [f for f in self._forecasts if f[0] > self._recorded]
         self._forecasts.append((self._recorded + horizon_cycles, entry.number, cycle))
         return entry
@@ -115,11 +115,12 @@ class Recorder:
     ) -> Entry:
         return Entry(self._next, round(self._clock() * 1000), self.policy, self.mode, cycle, gap, errors)
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: Entry) -> Entry:
+        """Returns it with the number under which it is kept."""
         self._next = entry.number + 1
         self._held.add(entry, _table(entry))
         if self._passed() < self._not_before_s:
-            return
+            return entry
         try:
             self._write_held()
             self._merge()
@@ -129,8 +130,9 @@ class Recorder:
             self._warn(error)
             if isinstance(self.folder, RemotePath):
                 self._not_before_s = self._passed() + _AGAIN_S
-                return
+                return entry
         self._bound()
+        return replace(entry, number=self._next - 1)
 
     def _warn(self, error: OSError) -> None:
         kept = "entries are kept in memory until it can be, the newest if there are too many"
@@ -143,6 +145,10 @@ class Recorder:
                 self._open()
             except BadInput as error:  # another controller took it while this one had no room: it may end
                 raise OSError(str(error)) from None
+            # Another controller may have recorded entries of these numbers meanwhile.
+            by = self._held.number_from(last_number(self.folder) + 1, _table)
+            self._next += by
+            self._forecasts = [(due, made_in + by, cycle) for due, made_in, cycle in self._forecasts]
         else:
             self._claim.renew()
         if (lost := self._held.lost) is not None:
