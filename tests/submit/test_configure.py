@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from pyspark import SparkContext
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import SparkSession
 
 import barograph
@@ -45,6 +46,16 @@ def test_a_builder_gets_our_settings_and_the_jar_for_executors_anywhere() -> Non
     assert found == {"spark.app.name": "counts", "spark.master": "local[2]", **plugin_settings(ship=True)}
     assert found["spark.jars"] == str(PLUGIN_JAR)
     assert not any("extraClassPath" in key for key in found)
+
+
+def test_the_port_for_calls_from_java_is_guarded_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plain(gateway: object) -> None:
+        pass
+
+    monkeypatch.setattr(java_gateway, "ensure_callback_server_started", plain)
+    barograph.configure(SparkSession.builder.master("local[2]"))
+    guarded: Any = java_gateway.ensure_callback_server_started
+    assert guarded is not plain and guarded.guards
 
 
 def test_without_a_number_there_are_more_seats_than_cores(capsys: pytest.CaptureFixture[str]) -> None:

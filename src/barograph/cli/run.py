@@ -163,8 +163,8 @@ def _path(text: str | None) -> Path | None:
 
 
 def _kafka(config: Config) -> "FromKafka | None":
+    from barograph.config.written.properties import properties_of
     from barograph.experiments.run_settings import FromKafka
-    from barograph.submit.properties import properties_of
 
     if config["run.source"] == "replay":
         return None

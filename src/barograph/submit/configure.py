@@ -13,13 +13,14 @@ from pyspark.sql import SparkSession
 
 from barograph.config import resolve
 from barograph.config.option import Scope
+from barograph.config.written.properties import conf_folder, spark_defaults
 from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
+from barograph.engines.spark.security.callbacks import guard_callbacks
 from barograph.model import BadInput
 from barograph.submit.connect import refuse_connect
 from barograph.submit.hooks import say_new
-from barograph.submit.properties import conf_folder, spark_defaults
 from barograph.submit.session_settings import settings_for
 from barograph.submit.settings import DEPLOY_MODE, PLUGINS, added, left_out
 
@@ -53,6 +54,7 @@ def _configured(builder: Builder, config: Path | None) -> Builder:
     ours = our_settings(config)
     theirs = {**_settings_from_elsewhere(ours), **options}
     _refuse_cluster_mode(theirs)
+    guard_callbacks()
     missing = added(theirs, settings_for(ours, theirs.get("spark.master", "")))
     for key, value in missing.items():
         builder.config(key, value)

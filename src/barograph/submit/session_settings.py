@@ -15,6 +15,7 @@ from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import without_local_files
 from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
+from barograph.engines.spark.security.callbacks import guard_callbacks
 from barograph.engines.spark.security.secret import read_secret
 from barograph.engines.spark.session import refusals_told
 from barograph.submit.connect import refuse_connect
@@ -24,6 +25,7 @@ from barograph.submit.settings import added, left_out
 
 def add_to_sessions(ours: Mapping[str, str], started_for_it: str, say: Callable[[str], None]) -> None:
     """started_for_it: the master of the cluster that was started for this program; empty if there is none."""
+    guard_callbacks()
     initialize = SparkContext._initialize_context
     get_or_create = SparkSession.Builder.getOrCreate
     reached: list[str] = []

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 
+from barograph.config.written.properties import conf_folder, properties_of, spark_defaults
 from barograph.engines.spark.cluster.embedded import start_cluster
 from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.cluster.node_keeper import NodeKeeper
@@ -27,7 +28,6 @@ from barograph.model.checks import require
 from barograph.submit import launcher
 from barograph.submit.connect import refuse_connect
 from barograph.submit.launcher import SubmitOptions
-from barograph.submit.properties import conf_folder, properties_of, spark_defaults
 from barograph.submit.settings import JARS, joined
 
 Option = tuple[str, str | None]

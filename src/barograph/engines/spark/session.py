@@ -18,6 +18,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from barograph.engines.spark.cluster.java import java_home
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import merged
+from barograph.engines.spark.security.callbacks import guard_callbacks
 from barograph.engines.spark.security.secret import read_secret
 from barograph.model import BadInput
 
@@ -79,6 +80,7 @@ def _start_jvm(settings: Mapping[str, str], log: Path | None, properties: Path |
     Only what it needs at its start is on its command line: what is there holds for every later session of this process
     too, and every user of the machine can read it. The rest goes to the running JVM by its gateway.
     """
+    guard_callbacks()
     if SparkContext._gateway is not None:
         return
     if properties is not None:  # its content, which may be a secret, is on no command line

@@ -99,6 +99,13 @@ def try_page(address: str, port: int, token: str) -> list[str]:
     return found
 
 
+def try_call(address: str, port: int, call: str) -> str:
+    """What Py4J's port for calls of Python answers. call: the name of the object and its method."""
+    with contextlib.suppress(OSError):
+        return talk(address, port, ("c\n" + "\n".join(call.split()) + "\ne\n").encode(), 5.0).decode()
+    return ""
+
+
 def try_path(path: str) -> str:
     """What another user may do with a file, folder or socket; empty for nothing."""
     place = Path(path)
@@ -130,11 +137,13 @@ def try_path(path: str) -> str:
 
 
 def main() -> None:
-    results: dict[str, list[object]] = {"ports": [], "pages": [], "paths": []}
+    results: dict[str, list[object]] = {"ports": [], "pages": [], "paths": [], "calls": []}
 
     def work(given: dict[str, str]) -> None:
         if "path" in given:
             results["paths"].append([given["path"], try_path(given["path"])])
+        elif "call" in given:
+            results["calls"].append(try_call(given["address"], int(given["port"]), given["call"]))
         elif "page" in given:
             statuses = try_page(given["address"], int(given["page"]), given["token"])
             results["pages"].append([given["page"], bool(given["token"]), statuses])

@@ -4,13 +4,12 @@ that is sent to one ends the query."""
 import base64
 import hashlib
 import hmac
-import os
 import re
 from pathlib import Path
 
 import pytest
-from pyspark.java_gateway import ensure_callback_server_started
-from tests.engines.spark.security.another_user import Attacker, attacker, every_pid, refusals
+from pyspark import java_gateway
+from tests.engines.spark.security.another_user import Attacker, attacker, driver_pids, every_pid, refusals
 
 from barograph.engines.spark.health import Finding
 from barograph.engines.spark.security.exposure import exposed
@@ -110,18 +109,24 @@ def test_web_pages_are_for_the_owner_only(shared_stage: LocalCluster) -> None:
 
 
 def test_the_doctor_tells_every_port_of_the_driver(shared_stage: LocalCluster, running: RunningQuery) -> None:
-    def told() -> dict[str, Finding]:
-        return {f.found: f for f in exposed() if f.name == f"ports of Python of driver {os.getpid()}"}
+    python, jvm = driver_pids(shared_stage)
+
+    def told(name: str) -> dict[str, Finding]:
+        return {f.found: f for f in exposed() if f.name == f"ports of {name}"}
 
     shared_stage.supervisor.serve()
-    (accumulators,) = [f for text, f in told().items() if "PySpark's, for accumulators" in text]
+    (accumulators,) = [f for text, f in told(f"Python of driver {python}").items() if "for accumulators" in text]
     assert (accumulators.ok, "this machine" in accumulators.found) == (True, True)
+    driver = told(f"driver {jvm}")
+    assert {re.findall(r"\((.+)\)", text)[0] for text in driver} == {"RPC", "block transfer", "Java gateway"}
+    assert all(f.ok for f in driver.values())
     gateway = shared_stage.spark.sparkContext._gateway
     assert gateway is not None
-    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]  # as foreachBatch and Python listeners do
+    # As foreachBatch and Python listeners do.
+    java_gateway.ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     try:
-        (calls,) = [f for text, f in told().items() if "PySpark's, for calls from Java" in text]
-        assert (calls.ok, "WITHOUT a token" in calls.found) == (False, True)
+        (calls,) = [f for text, f in told(f"Python of driver {python}").items() if "for calls from Java" in text]
+        assert (calls.ok, calls.found.endswith("with a token")) == (True, True)
     finally:
         gateway.shutdown_callback_server()
         vars(gateway)["_callback_server"] = None

@@ -9,7 +9,7 @@ from barograph.cli.main import main
 from barograph.engines.spark.driver.endpoint import Endpoint
 from barograph.engines.spark.folders import CACHE_VARIABLE, STATE_VARIABLE
 from barograph.engines.spark.security import exposure
-from barograph.engines.spark.security.driver_uses import USES, DriverUses, PythonPort, asked_drivers
+from barograph.engines.spark.security.driver_uses import USES, DriverUses, KnownPort, asked_drivers
 from barograph.engines.spark.security.ports import ListeningPort
 from barograph.engines.spark.security.processes import OwnProcess
 from barograph.model.codec import to_json
@@ -46,7 +46,7 @@ def test_checkpoints_and_histories_of_running_drivers_are_looked_at(
         (open_folder / name / "row").touch(mode=0o644)
     uses = DriverUses(
         7, (f"{open_folder}/checkpoint", "hdfs://far/checkpoint"), (str(open_folder / "history"), f"{state}/own"),
-        (PythonPort(4000, "accumulators", True),),
+        (KnownPort(4000, "accumulators", "a token"),), 8, (),
     )  # fmt: skip
     driver = Endpoint(state / "drivers" / "driver-7.sock", {USES: lambda _: to_json(uses)})
     silent = Endpoint(state / "drivers" / "driver-8.sock", {})

@@ -24,6 +24,13 @@ MACHINE: Mapping[int, tuple[str, str, int]] = {
     19: ("python3.11", "python other.py", 12),
     20: ("grep", "grep kafka.Kafka", 12),
     21: ("python3.11", "python controller.py", 10),
+    22: ("java", "java org.apache.spark.executor.YarnCoarseGrainedExecutorBackend --executor-id 1", 1),
+    23: ("python3.11", "python3 -m pyspark.daemon", 22),
+    24: ("java", "java org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend --executor-id 1", 1),
+    25: ("java", "java org.apache.spark.deploy.yarn.ExecutorLauncher --arg host:1", 1),
+    26: ("java", "java org.apache.spark.deploy.yarn.ApplicationMaster --class Main", 1),
+    27: ("python3.11", "python3 app.py", 26),
+    28: ("java", "java org.apache.spark.deploy.worker.DriverWrapper spark://host:1 app.jar Main", 1),
 }
 
 
@@ -39,7 +46,8 @@ def test_every_role_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     found = {process.pid: process for process in own_processes()}
     assert {pid: process.role for pid, process in found.items()} == {
         10: "Python of driver", 11: "driver", 13: "driver", 14: "Python of driver", 15: "executor",
-        16: "Python of executor", 17: "broker", 18: "feed",
+        16: "Python of executor", 17: "broker", 18: "feed", 22: "executor", 23: "Python of executor", 24: "executor",
+        25: "executor launcher", 26: "driver", 27: "Python of driver", 28: "driver",
     }  # fmt: skip
     assert [pid for pid, process in found.items() if process.guarded] == [11]
     assert found[17].folder == Path("/srv")

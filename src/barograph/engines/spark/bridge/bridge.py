@@ -63,6 +63,10 @@ class Bridge:
         """Whether the driver is the only executor."""
         return bool(self._session.sparkContext().isLocal())
 
+    def block_port(self) -> int:
+        """The driver's port of Spark's block transfer."""
+        return int(self._bridge.blockPort())
+
     def observe(self, cursor: int, meters: bool) -> Message:
         """What is newer than ``cursor``, which is of the last message; 0 for everything. meters: with the totals of
         instances and executors. It changes nothing in the plug-in."""

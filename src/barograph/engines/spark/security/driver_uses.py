@@ -1,4 +1,4 @@
-"""What drivers say that they use: checkpoints, histories, ports of their Python. The doctor asks them for it.
+"""What drivers say that they use: checkpoints, histories, ports. The doctor asks them for it.
 
 By their sockets, which only this user can open. A driver that has ended is left out; one that answers nothing of use is
 left out with a warning.
@@ -15,27 +15,32 @@ from barograph.model.codec import from_json
 
 log = logging.getLogger(__name__)
 
+RPC, BLOCKS, WEB_PAGE, JAVA_GATEWAY = "RPC", "block transfer", "web page", "Java gateway"
 USES = "uses"
 _ANSWER_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class PythonPort:
-    """A port that PySpark opened. use: what for. token: whether it asks for one."""
+class KnownPort:
+    """A port that Spark or PySpark opened. use: what for. asks: for what, of a program that connects; empty: for
+    nothing."""
 
     port: int
     use: str
-    token: bool
+    asks: str
 
 
 @dataclass(frozen=True, slots=True)
 class DriverUses:
-    """pid: of the driver's Python. checkpoints and histories: as the driver writes them, with or without a scheme."""
+    """pid: of the driver's Python; jvm_pid: of its JVM. checkpoints and histories: as the driver writes them, with or
+    without a scheme."""
 
     pid: int
     checkpoints: tuple[str, ...]
     histories: tuple[str, ...]
-    python_ports: tuple[PythonPort, ...]
+    python_ports: tuple[KnownPort, ...]
+    jvm_pid: int
+    jvm_ports: tuple[KnownPort, ...]
 
 
 def asked_drivers() -> tuple[DriverUses, ...]:

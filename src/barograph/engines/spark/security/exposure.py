@@ -6,7 +6,7 @@ are asked by their sockets, which only this user can open.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from barograph.engines.spark.cluster.runs import Run, live_runs
@@ -27,11 +27,11 @@ def exposed() -> tuple[Finding, ...]:
     except BadInput:
         runs, drivers = (), ()  # there is no folder for runs, which is a finding of its own
     masters = frozenset(run.master for run in runs if read_secret(run.folder))
-    told = {driver.pid: driver for driver in drivers}
+    told = {pid: driver for driver in drivers for pid in (driver.pid, driver.jvm_pid)}
     ports = tuple(f for process in own_processes() for f in port_findings(process, masters, told.get(process.pid)))
     own = _own_folders()
     folders = (folder_finding(f"files of {name}", folder) for name, folder in own.items())
-    return (*ports, *folders, *_used(told, own), *(f for run in runs for f in _group_findings(run)))
+    return (*ports, *folders, *_used(drivers, own), *(f for run in runs for f in _group_findings(run)))
 
 
 def _own_folders() -> dict[str, Path]:
@@ -42,13 +42,13 @@ def _own_folders() -> dict[str, Path]:
     return found
 
 
-def _used(drivers: Mapping[int, DriverUses], own: Mapping[str, Path]) -> Iterator[Finding]:
+def _used(drivers: Iterable[DriverUses], own: Mapping[str, Path]) -> Iterator[Finding]:
     """Checkpoints and histories, but for those in folders that are looked at anyway."""
-    for pid, driver in drivers.items():
+    for driver in drivers:
         for what, places in (("checkpoint", driver.checkpoints), ("history", driver.histories)):
             for place in places:
                 if not any(Path(place.removeprefix("file:")).is_relative_to(folder) for folder in own.values()):
-                    yield place_finding(f"{what} of driver {pid}", place)
+                    yield place_finding(f"{what} of driver {driver.pid}", place)
 
 
 def _group_findings(run: Run) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 _PROC = Path("/proc")
 _LISTEN = "0A"
+_USUAL_RANGE = (32768, 60999)  # of ports that the kernel chooses
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -27,21 +28,39 @@ class ListeningPort:
 
 def listening(pids: Iterable[int]) -> tuple[ListeningPort, ...]:
     """Every TCP port on which one of these processes listens. Those of other users cannot be read, and are left out."""
-    bound = _bound()
+    tables: dict[str, dict[str, tuple[str, int]]] = {}
     found = set()
     for pid in pids:
+        space = _namespace(pid)
+        bound = tables[space] = tables.get(space) or _bound(pid)
         for inode in _sockets(pid):
             if inode in bound:
                 found.add(ListeningPort(pid, *bound[inode]))
     return tuple(sorted(found))
 
 
-def _bound() -> dict[str, tuple[str, int]]:
-    """The socket's inode -> the address and port on which it listens."""
+def chosen_by_system(port: int) -> bool:
+    """Whether the kernel may have chosen it, for a program that asked for any port."""
+    first, last = _USUAL_RANGE
+    with contextlib.suppress(OSError):
+        first, last = map(int, (_PROC / "sys" / "net" / "ipv4" / "ip_local_port_range").read_text().split())
+    return first <= port <= last
+
+
+def _namespace(pid: int) -> str:
+    """Of its network, as a container has its own. Where that cannot be read, one for this process alone."""
+    try:
+        return str((_PROC / str(pid) / "ns" / "net").readlink())
+    except OSError:
+        return str(pid)
+
+
+def _bound(pid: int) -> dict[str, tuple[str, int]]:
+    """The socket's inode -> the address and port on which it listens, in the network of this process."""
     found = {}
     for name in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError):  # a machine without IPv6
-            for line in (_PROC / "net" / name).read_text().splitlines()[1:]:
+        with contextlib.suppress(OSError):  # it has ended, or a machine without IPv6
+            for line in (_PROC / str(pid) / "net" / name).read_text().splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == _LISTEN:
                     address, port = fields[1].split(":")

@@ -13,14 +13,22 @@ from pathlib import Path
 from barograph.engines.spark.security.ports import ListeningPort, listening
 
 MASTER, WORKER, EXECUTOR, DRIVER = "master", "worker", "executor", "driver"
+LAUNCHER = "executor launcher"
 BROKER, FEED = "broker", "feed"
 PYTHON_OF_DRIVER, PYTHON_OF_EXECUTOR = "Python of driver", "Python of executor"
+DRIVER_WRAPPER = "org.apache.spark.deploy.worker.DriverWrapper"  # a driver that a worker runs
 _PROC = Path("/proc")
 _ROLES = {
     "org.apache.spark.deploy.master.Master": MASTER,
     "org.apache.spark.deploy.worker.Worker": WORKER,
     "org.apache.spark.executor.CoarseGrainedExecutorBackend": EXECUTOR,
+    "org.apache.spark.executor.YarnCoarseGrainedExecutorBackend": EXECUTOR,
+    "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend": EXECUTOR,
     "org.apache.spark.deploy.SparkSubmit": DRIVER,
+    DRIVER_WRAPPER: DRIVER,
+    "org.apache.spark.deploy.yarn.ApplicationMaster": DRIVER,
+    # Asks YARN for executors, for a driver elsewhere.
+    "org.apache.spark.deploy.yarn.ExecutorLauncher": LAUNCHER,
     "kafka.Kafka": BROKER,
     "org.apache.spark.barograph.source.TopicFeed": FEED,
 }

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from barograph.config.written.properties import conf_folder, parse_properties, properties_of, spark_defaults
 from barograph.model import BadInput
-from barograph.submit.properties import conf_folder, parse_properties, properties_of, spark_defaults
 
 TEXT = r"""
 # a comment
