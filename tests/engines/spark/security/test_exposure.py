@@ -46,7 +46,7 @@ def test_checkpoints_and_histories_of_running_drivers_are_looked_at(
         (open_folder / name / "row").touch(mode=0o644)
     uses = DriverUses(
         7, (f"{open_folder}/checkpoint", "hdfs://far/checkpoint"), (str(open_folder / "history"), f"{state}/own"),
-        (PythonPort(4000, "accumulators", True),),
+        (PythonPort(4000, "accumulators", True),), 9, False,
     )  # fmt: skip
     driver = Endpoint(state / "drivers" / "driver-7.sock", {USES: lambda _: to_json(uses)})
     silent = Endpoint(state / "drivers" / "driver-8.sock", {})

@@ -76,7 +76,8 @@ JMX = ListeningPort(7, "10.0.0.1", 5000)
 
 def test_what_the_python_of_a_driver_opens_is_told_by_the_driver() -> None:
     ports = (OWN, ListeningPort(7, "127.0.0.1", 4001), ListeningPort(7, "127.0.0.1", 4002))
-    told = DriverUses(7, (), (), (PythonPort(4000, "accumulators", True), PythonPort(4001, "calls from Java", False)))
+    of_python = (PythonPort(4000, "accumulators", True), PythonPort(4001, "calls from Java", False))
+    told = DriverUses(7, (), (), of_python, 8, False)
     process = OwnProcess(7, processes.PYTHON_OF_DRIVER, ("python",), ports)
     token, calls, other = port_findings(process, frozenset(), told)
     assert (token.ok, token.found.endswith("with a token")) == (True, True)
@@ -85,6 +86,13 @@ def test_what_the_python_of_a_driver_opens_is_told_by_the_driver() -> None:
     (alone,) = port_findings(OwnProcess(7, processes.PYTHON_OF_DRIVER, ("python",), (OWN,)), frozenset())
     assert alone.ok, "a driver without Barograph has the port for accumulators"
     assert [f.ok for f in port_findings(process, frozenset())] == [False] * 3
+
+
+def test_a_driver_says_itself_that_its_ports_ask_for_a_secret() -> None:
+    """Under ``barograph submit`` on a local master nothing of that is on its command line."""
+    process = OwnProcess(8, processes.DRIVER, ("java",), (OWN,))
+    found = [next(port_findings(process, frozenset(), DriverUses(7, (), (), (), 8, s))).ok for s in (True, False)]
+    assert found == [True, False]
 
 
 @pytest.mark.parametrize("role", [processes.FEED, processes.BROKER, processes.PYTHON_OF_DRIVER])

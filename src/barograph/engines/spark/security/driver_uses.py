@@ -1,4 +1,4 @@
-"""What drivers say that they use: checkpoints, histories, ports of their Python. The doctor asks them for it.
+"""What drivers say that they use: checkpoints, histories, ports of their Python, a secret. The doctor asks them for it.
 
 By their sockets, which only this user can open. A driver that has ended is left out; one that answers nothing of use is
 left out with a warning.
@@ -30,12 +30,15 @@ class PythonPort:
 
 @dataclass(frozen=True, slots=True)
 class DriverUses:
-    """pid: of the driver's Python. checkpoints and histories: as the driver writes them, with or without a scheme."""
+    """pid: of the driver's Python. checkpoints and histories: as the driver writes them, with or without a scheme.
+    jvm: its process. secret: whether the ports of that ask for one."""
 
     pid: int
     checkpoints: tuple[str, ...]
     histories: tuple[str, ...]
     python_ports: tuple[PythonPort, ...]
+    jvm: int
+    secret: bool
 
 
 def asked_drivers() -> tuple[DriverUses, ...]:

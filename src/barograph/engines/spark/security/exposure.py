@@ -28,7 +28,11 @@ def exposed() -> tuple[Finding, ...]:
         runs, drivers = (), ()  # there is no folder for runs, which is a finding of its own
     masters = frozenset(run.master for run in runs if read_secret(run.folder))
     told = {driver.pid: driver for driver in drivers}
-    ports = tuple(f for process in own_processes() for f in port_findings(process, masters, told.get(process.pid)))
+    ports = tuple(
+        f
+        for process in own_processes()
+        for f in port_findings(process, masters, next((d for d in drivers if process.pid in (d.pid, d.jvm)), None))
+    )
     own = _own_folders()
     folders = (folder_finding(f"files of {name}", folder) for name, folder in own.items())
     return (*ports, *folders, *_used(told, own), *(f for run in runs for f in _group_findings(run)))

@@ -17,7 +17,8 @@ _ALWAYS_LISTEN = (processes.MASTER, processes.WORKER, processes.EXECUTOR, proces
 
 
 def port_findings(process: OwnProcess, masters: frozenset[str], told: DriverUses | None = None) -> Iterator[Finding]:
-    """masters: URLs of clusters with a secret. told: what the process says that it uses, where it is a driver."""
+    """masters: URLs of clusters with a secret. told: what the driver says that it uses, where the process is
+    its Python or its JVM."""
     if not process.ports:
         if process.role not in _ALWAYS_LISTEN and process.role != processes.PYTHON_OF_EXECUTOR:
             yield Finding(_name(process), True, "listens on no port")
@@ -26,7 +27,7 @@ def port_findings(process: OwnProcess, masters: frozenset[str], told: DriverUses
     elif process.role in (processes.PYTHON_OF_DRIVER, processes.PYTHON_OF_EXECUTOR):
         yield from _of_python(process, told)
     else:
-        yield from _of_spark(process, masters)
+        yield from _of_spark(process, authenticated(process, masters) or (told is not None and told.secret))
 
 
 def _name(process: OwnProcess) -> str:
@@ -55,11 +56,10 @@ def authenticated(process: OwnProcess, masters: frozenset[str]) -> bool:
     return False
 
 
-def _of_spark(process: OwnProcess, masters: frozenset[str]) -> Iterator[Finding]:
+def _of_spark(process: OwnProcess, secret: bool) -> Iterator[Finding]:
     """Its ports on addresses of its own, and those on every interface, which are the streaming shuffle's."""
     own = [p for p in process.ports if p.address not in _WIDE]
     wide = [p for p in process.ports if p not in own]
-    secret = authenticated(process, masters)
     if own:
         how = "with a secret" if secret else "WITHOUT a secret"
         advice = "set spark.authenticate and spark.authenticate.secret, by --properties-file with a file of your own"

@@ -1,4 +1,5 @@
-"""What a driver uses that cannot be told from outside, for the doctor: checkpoints, histories, ports of its Python.
+"""What a driver uses that cannot be told from outside, for the doctor: checkpoints, histories, ports of its Python,
+and whether its JVM asks for a secret.
 
 Reads only.
 """
@@ -12,6 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from barograph.engines.spark.query.checkpoint import checkpoint_of
+from barograph.engines.spark.security.closed_driver import AUTHENTICATE
 from barograph.engines.spark.security.driver_uses import DriverUses, PythonPort
 
 if TYPE_CHECKING:
@@ -24,7 +26,12 @@ def uses(supervisor: "Supervisor") -> DriverUses:
     histories = {c["history"] for c in supervisor.controllers.table() if c["attached"]}
     spark = supervisor.spark
     checkpoints = _checkpoints(spark, [q for q in supervisor.queries if q.isActive])
-    return DriverUses(os.getpid(), tuple(checkpoints), tuple(sorted(histories)), python_ports(spark.sparkContext))
+    jvm: Any = spark._jvm
+    return DriverUses(
+        os.getpid(), tuple(checkpoints), tuple(sorted(histories)), python_ports(spark.sparkContext),
+        int(jvm.java.lang.ProcessHandle.current().pid()),
+        spark.sparkContext.getConf().get(AUTHENTICATE, "false") == "true",
+    )  # fmt: skip
 
 
 def _checkpoints(spark: SparkSession, queries: list[Any]) -> list[str]:
