@@ -15,6 +15,7 @@ import barograph
 from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.cluster.processes import python_environment
 from barograph.engines.spark.conf import PLUGIN_JAR, plugin_settings
+from barograph.engines.spark.security.closed_driver import CLOSED_LOCAL
 from barograph.model import BadInput
 from barograph.submit import configure as configuring
 from barograph.submit import hooks
@@ -43,7 +44,8 @@ def options_of(builder: SparkSession.Builder) -> dict[str, str]:
 
 def test_a_builder_gets_our_settings_and_the_jar_for_executors_anywhere() -> None:
     found = options_of(barograph.configure(SparkSession.builder.appName("counts").master("local[2]")))
-    assert found == {"spark.app.name": "counts", "spark.master": "local[2]", **plugin_settings(ship=True)}
+    named = {"spark.app.name": "counts", "spark.master": "local[2]"}
+    assert found == {**named, **plugin_settings(ship=True), **CLOSED_LOCAL}
     assert found["spark.jars"] == str(PLUGIN_JAR)
     assert not any("extraClassPath" in key for key in found)
 
@@ -65,6 +67,30 @@ def test_without_a_number_there_are_more_seats_than_cores(capsys: pytest.Capture
         said = capsys.readouterr().err
         assert said.startswith(f"barograph: the master is local[{seats}], since every instance takes a seat")
         assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", ["", "--master local[2] pyspark-shell", "--conf spark.master=local[2] x"])
+def test_a_local_driver_is_closed_wherever_its_master_is_named(arguments: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    assert CLOSED_LOCAL.items() <= options_of(barograph.configure(SparkSession.builder)).items()
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn x")
+    monkeypatch.setenv("MASTER", "local[2]")
+    assert not CLOSED_LOCAL.keys() & options_of(barograph.configure(SparkSession.builder)).keys()
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS")
+    assert CLOSED_LOCAL.items() <= options_of(barograph.configure(SparkSession.builder)).items()
+
+
+def test_what_the_user_opens_stands_and_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.bindAddress 0.0.0.0\n")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.ui.enabled=true pyspark-shell")
+    for _ in range(2):
+        found = options_of(barograph.configure(SparkSession.builder.master("local[2]")))
+        assert (found.keys() & CLOSED_LOCAL.keys(), found["spark.authenticate"]) == ({"spark.authenticate"}, "true")
+    address, pages = capsys.readouterr().err.splitlines()
+    assert address.startswith("barograph: spark.driver.bindAddress is '0.0.0.0', not 127.0.0.1: the driver's ports are")
+    assert pages.startswith("barograph: spark.ui.enabled is 'true', not false: the driver's web pages are open to")
 
 
 @pytest.mark.parametrize(

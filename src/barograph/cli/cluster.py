@@ -6,8 +6,9 @@ barograph cluster down                                     stop it, and remove w
 barograph cluster prepare                                  takes half a minute, once; halves later starts
 
 A node is a Spark worker with a loopback address of its own and a CPU limit. The cluster keeps running after this
-command; any Spark application of yours can use it through the master URL that `up` prints, with the secret from a file
-(secret_file in `status --format json`): spark-submit --master URL --properties-file FILE app.py
+command; any Spark application of yours can use it through the master URL that `up` prints, with a file that has the
+secret and closes the driver to other users (secret_file in `status --format json`):
+spark-submit --master URL --properties-file FILE app.py
 """
 
 import argparse

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from barograph.config import resolve
 from barograph.config.option import Scope
-from barograph.config.written.properties import conf_folder, spark_defaults
+from barograph.config.written.properties import conf_folder, settings_of_words, spark_defaults
 from barograph.engines.spark.cluster.java import java_home, pyspark_home
 from barograph.engines.spark.conf import plugin_settings
 from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
@@ -21,8 +21,8 @@ from barograph.engines.spark.security.callbacks import guard_callbacks
 from barograph.model import BadInput
 from barograph.submit.connect import refuse_connect
 from barograph.submit.hooks import say_new
-from barograph.submit.session_settings import settings_for
-from barograph.submit.settings import DEPLOY_MODE, PLUGINS, added, left_out
+from barograph.submit.session_settings import needed
+from barograph.submit.settings import DEPLOY_MODE, PLUGINS, left_out
 
 PLUGIN = "org.apache.spark.barograph.BarographPlugin"
 _CONTEXT = "barograph.configure comes before the first Spark session of a process"
@@ -55,14 +55,20 @@ def _configured(builder: Builder, config: Path | None) -> Builder:
     theirs = {**_settings_from_elsewhere(ours), **options}
     _refuse_cluster_mode(theirs)
     guard_callbacks()
-    missing = added(theirs, settings_for(ours, theirs.get("spark.master", "")))
+    master = theirs.get("spark.master") or os.environ.get("MASTER", "")
+    if _leaves_seats_to_spark(theirs, os.environ):
+        master = roomy_master(own_cores())
+        builder.master(master)
+        sys.stderr.write(f"barograph: the master is {told(own_cores())}: set .master(...) for another\n")
+    missing = needed(theirs, ours, master, _say)
     for key, value in missing.items():
         builder.config(key, value)
-    say_new(left_out({**theirs, **missing}, ours), lambda text: sys.stderr.write(f"barograph: {text}\n"))
-    if _leaves_seats_to_spark(theirs, os.environ):
-        builder.master(roomy_master(own_cores()))
-        sys.stderr.write(f"barograph: the master is {told(own_cores())}: set .master(...) for another\n")
+    say_new(left_out({**theirs, **missing}, ours), _say)
     return builder
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"barograph: {text}\n")
 
 
 def _show_only_its_sentence(error: BadInput) -> None:
@@ -115,12 +121,13 @@ def _refuse_running() -> None:
 
 
 def _settings_from_elsewhere(ours: Mapping[str, str]) -> dict[str, str]:
-    """What holds where the builder says nothing: as the JVM has it if one runs, else as the files of Spark say."""
+    """What holds where the builder says nothing: as the JVM has it if one runs, else as it will be given to the JVM."""
     if SparkContext._jvm is not None:
         present = dict(SparkConf().getAll())
         # It has ours already, of an earlier call or of barograph conf: they are no wish of the program.
         return {k: v for k, v in present.items() if v != ours.get(k)} if has_plugin(present) else present
-    return spark_defaults(conf_folder(pyspark_home()))
+    words = shlex.split(os.environ.get(_ARGUMENTS, ""))
+    return settings_of_words(words, spark_defaults(conf_folder(pyspark_home())))
 
 
 def _refuse_cluster_mode(settings: Mapping[str, str]) -> None:

@@ -1,4 +1,5 @@
-"""Says which parts of Barograph did not get into a session: each once in this process, wherever it is noticed first."""
+"""Says what a session has otherwise than Barograph wants it, above all which parts of Barograph did not get in: each
+once in this process, wherever it is noticed first."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -13,10 +14,14 @@ _said: set[str] = set()
 
 
 def say_new(sentences: Iterable[str], say: Callable[[str], object]) -> None:
+    say_each_once((f"a part of Barograph did not get in: {sentence}" for sentence in sentences), say)
+
+
+def say_each_once(sentences: Iterable[str], say: Callable[[str], object]) -> None:
     for sentence in sentences:
         if sentence not in _said:
             _said.add(sentence)
-            say(f"a part of Barograph did not get in: {sentence}")
+            say(sentence)
 
 
 def say_left_out_of_session() -> None:

@@ -14,12 +14,19 @@ from barograph.engines.spark.cluster.embedded import EmbeddedCluster
 from barograph.engines.spark.cluster.java import find_java
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import without_local_files
-from barograph.engines.spark.local_seats import LOCAL, own_cores, roomy_master, told
+from barograph.engines.spark.local_seats import LOCAL, is_local, own_cores, roomy_master, told
 from barograph.engines.spark.security.callbacks import guard_callbacks
+from barograph.engines.spark.security.closed_driver import (
+    CLOSED_LOCAL,
+    closing_local,
+    left_open,
+    not_taken,
+    not_up_to_them,
+)
 from barograph.engines.spark.security.secret import read_secret
 from barograph.engines.spark.session import refusals_told
 from barograph.submit.connect import refuse_connect
-from barograph.submit.hooks import say_new
+from barograph.submit.hooks import say_each_once, say_new
 from barograph.submit.settings import added, left_out
 
 
@@ -59,7 +66,21 @@ def settings_to_add(
         master = roomy_master(own_cores())
         more = {"spark.master": master}
         say(f"{LOCAL} is taken as {told(own_cores())}: write local[N] for another number")
-    return {**added(theirs, {**settings_for(ours, master), **cluster_settings(master)}), **more}
+    of_cluster = cluster_settings(master)
+    held = not_up_to_them(of_cluster)
+    say_each_once([*not_taken(theirs, held), *left_open({**theirs, **held}, of_cluster)], say)
+    return {**needed(theirs, {**ours, **of_cluster}, master, say), **held, **more}
+
+
+def needed(
+    theirs: Mapping[str, str], ours: Mapping[str, str], master: str, say: Callable[[str], object]
+) -> dict[str, str]:
+    """What a session with the settings ``theirs`` needs besides on any master, by whichever way it is made."""
+    found = added(theirs, settings_for(ours, master))
+    if not is_local(master):
+        return found
+    say_each_once(left_open(theirs, CLOSED_LOCAL), say)
+    return {**found, **closing_local(theirs)}
 
 
 def settings_for(ours: Mapping[str, str], master: str) -> dict[str, str]:
@@ -72,6 +93,4 @@ def cluster_settings(master: str) -> dict[str, str]:
     run = run_of(master)
     if run is None:
         return {}
-    conf = EmbeddedCluster(run, find_java()).session_conf()
-    # The driver's web pages would be open to every user of the machine, as nothing else of the cluster is.
-    return {**conf, **read_secret(run.folder), "spark.ui.enabled": "false"}
+    return {**EmbeddedCluster(run, find_java()).session_conf(), **read_secret(run.folder)}

@@ -1,13 +1,15 @@
 """The call of spark-submit: what a user gives is kept, ours is added, what cannot work is refused in one sentence."""
 
 import json
+import os
+import shlex
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from barograph.cli.submission.call import Option, SubmitCall
+from barograph.cli.submission.call import Option, SubmitCall, run_there, with_own_folder
 from barograph.engines.spark.conf import PLUGIN_JAR, WORKLOADS_JAR
 from barograph.model import BadInput
 from barograph.submit import launcher
@@ -94,6 +96,30 @@ def test_the_driver_runs_by_our_python_and_executors_elsewhere_by_their_own(scri
     assert "PYSPARK_PYTHON" not in there
     chosen = made(script, ("--master", "local[2]")).environment({"PYSPARK_PYTHON": "theirs"})
     assert chosen["PYSPARK_PYTHON"] == "theirs"
+
+
+def test_what_the_jvm_keeps_on_disk_is_in_a_folder_of_its_own() -> None:
+    """Java's option, not the mask: files that the program itself writes have the rights that its user wants."""
+    own = with_own_folder({"PATH": "/bin"}, Path("/state/a folder"))
+    assert own == {"PATH": "/bin", "SPARK_SUBMIT_OPTS": '"-Djava.io.tmpdir=/state/a folder"'}
+    own = with_own_folder({"SPARK_SUBMIT_OPTS": "-Dx=y"}, Path("/own"))
+    assert own["SPARK_SUBMIT_OPTS"] == '"-Djava.io.tmpdir=/own" -Dx=y', "the user's comes last, and wins"
+
+
+def test_the_folder_is_there_and_private_when_the_program_begins(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Path, int]] = []
+
+    def began(_: str, __: list[str], environment: dict[str, str]) -> None:
+        (option,) = shlex.split(environment["SPARK_SUBMIT_OPTS"])
+        folder = Path(option.removeprefix("-Djava.io.tmpdir="))
+        seen.append((folder, folder.stat().st_mode & 0o777))
+
+    monkeypatch.delenv("SPARK_SUBMIT_OPTS", raising=False)
+    monkeypatch.setattr(os, "execve", began)
+    run_there(made(script, ("--master", "local[2]")), SubmitOptions("advise", "", "adaptive"), None)
+    ((folder, rights),) = seen
+    assert rights == 0o700
+    assert not folder.exists(), "where spark-submit cannot be run, too"
 
 
 def test_a_jar_is_run_by_its_main_class(tmp_path: Path) -> None:

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from barograph.config.written.properties import conf_folder, parse_properties, properties_of, spark_defaults
+from barograph.config.written.properties import (
+    conf_folder,
+    parse_properties,
+    properties_of,
+    settings_of_words,
+    spark_defaults,
+)
 from barograph.model import BadInput
 
 TEXT = r"""
@@ -32,6 +38,17 @@ def test_the_defaults_of_spark_are_those_of_its_folder(tmp_path: Path) -> None:
     assert spark_defaults(tmp_path) == {}
     (tmp_path / "spark-defaults.conf").write_text("spark.a one\n")
     assert spark_defaults(tmp_path) == {"spark.a": "one"}
+
+
+def test_words_of_a_command_line_are_read_as_spark_submit_reads_them(tmp_path: Path) -> None:
+    file = tmp_path / "own.conf"
+    file.write_text("spark.a file\nspark.b file\n")
+    words = ["--verbose", "--conf", "spark.b=x=y", "--name", "n", "--conf=spark.c=z", "pyspark-shell"]
+    assert settings_of_words(words, {"spark.a": "default"}) == {"spark.a": "default", "spark.b": "x=y", "spark.c": "z"}
+    words = ["--master=yarn", "-c", "spark.master=local", "--properties-file", str(file), "pyspark-shell"]
+    assert settings_of_words(words, {"spark.d": "default"}) == {
+        "spark.a": "file", "spark.b": "file", "spark.master": "yarn",
+    }  # fmt: skip
 
 
 def test_the_folder_of_the_user_comes_first() -> None:

@@ -23,6 +23,7 @@ from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
 from barograph.engines.spark.conf import plugin_settings, workloads_settings
 from barograph.engines.spark.log_folder import SPARK, new_log_folder
+from barograph.guardian import guarded
 from barograph.model import BadInput
 from barograph.model.checks import require
 from barograph.submit import launcher
@@ -33,6 +34,7 @@ from barograph.submit.settings import JARS, joined
 Option = tuple[str, str | None]
 
 _KINDS = "barograph submit runs Python scripts and jars of Scala or Java"
+_JAVA_OPTIONS = "SPARK_SUBMIT_OPTS"
 _PYTHON, _DRIVER_PYTHON = "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"
 
 
@@ -97,6 +99,14 @@ class SubmitCall:
         }  # fmt: skip
 
 
+def with_own_folder(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment with a folder for what the driver's JVM keeps on the local disk, unless the user chose one. Spark
+    gives blocks and shuffle files the rights that the shell's mask leaves, and so does what the program writes itself:
+    only the folder can be private."""
+    option = f'"-Djava.io.tmpdir={folder}"'  # Spark's own settings win over it, and so do Java options of the user
+    return {**environment, _JAVA_OPTIONS: " ".join(filter(None, (option, environment.get(_JAVA_OPTIONS))))}
+
+
 def spark_output(launch: SubmitCall, say: Callable[[str], None]) -> Path | None:
     """A file for what Spark's JVM writes to its standard error. The program's own output is not in it: spark-submit
     passes what a script writes, to either stream, to its standard output. None: it was asked for on the terminal, or
@@ -114,7 +124,9 @@ def run_there(launch: SubmitCall, submit: SubmitOptions, file: Path | None) -> i
     if file is not None:
         with file.open("ab") as opened:
             os.dup2(opened.fileno(), 2)
-    os.execve(command[0], command, launch.environment(python_environment()))
+    environment = launch.environment(python_environment())
+    with guarded("submit") as home:  # removed when the program ends, which has this process's id
+        os.execve(command[0], command, with_own_folder(environment, home.folder))
 
 
 def run_on_own_cluster(
@@ -137,7 +149,8 @@ def run_on_own_cluster(
         cluster.fence()
         there = replace(launch, master=cluster.master)
         # The mark: whatever happens to this process, the program ends with the cluster.
-        environment = {**there.environment(python_environment()), RUN_MARK: cluster.run.run_id}
+        own = with_own_folder(there.environment(python_environment()), ending.enter_context(guarded("submit")).folder)
+        environment = {**own, RUN_MARK: cluster.run.run_id}
         return _run(there.command(replace(submit, started=cluster.master)), environment, file)
 
 

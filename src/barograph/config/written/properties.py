@@ -1,8 +1,9 @@
-"""Reads settings that spark-submit itself takes from files: spark-defaults.conf, or a properties file. Reads only."""
+"""Reads settings that spark-submit itself takes: of spark-defaults.conf or a properties file, and of its words. Reads
+only."""
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from barograph.model import BadInput
@@ -40,6 +41,25 @@ def spark_defaults(folder: Path) -> dict[str, str]:
     """What spark-submit takes where no properties file is named: spark-defaults.conf, if there is one."""
     path = folder / "spark-defaults.conf"
     return properties_of(path) if path.is_file() else {}
+
+
+def settings_of_words(words: Sequence[str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """What spark-submit takes from these words of its command line, and from its defaults where they name no file."""
+    found, said, master = dict(defaults), dict[str, str](), ""
+    rest = iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name not in ("--conf", "-c", "--master", "--properties-file"):
+            continue
+        value = value if equals else next(rest, "")
+        if name == "--master":
+            master = value
+        elif name == "--properties-file":
+            found = properties_of(Path(value))
+        else:
+            key, _, setting = value.partition("=")
+            said[key.strip()] = setting
+    return {**found, **said, **({"spark.master": master} if master else {})}
 
 
 def _logical_lines(text: str) -> list[str]:

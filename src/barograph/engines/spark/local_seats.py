@@ -13,6 +13,11 @@ LEAST_EXECUTOR_SEATS = 4
 SEATS_PER_CORE = 4
 
 
+def is_local(master: str) -> bool:
+    """Whether the driver is its only executor. ``local-cluster`` starts others."""
+    return master == "local" or master.startswith("local[")
+
+
 def own_cores() -> int:
     return len(os.sched_getaffinity(0))
 

@@ -19,6 +19,7 @@ from barograph.engines.spark.cluster.java import java_home
 from barograph.engines.spark.cluster.runs import run_of
 from barograph.engines.spark.conf import merged
 from barograph.engines.spark.security.callbacks import guard_callbacks
+from barograph.engines.spark.security.closed_driver import CLOSED_LOCAL, NO_PAGES, OWNERS_FILES
 from barograph.engines.spark.security.secret import read_secret
 from barograph.model import BadInput
 
@@ -36,14 +37,13 @@ def open_session(
     os.environ["JAVA_HOME"] = str(java_home())
     logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
     quiet = {
-        "spark.ui.enabled": "false",
+        **NO_PAGES,
+        **OWNERS_FILES,
         "spark.ui.showConsoleProgress": "false",
         # A driver runs little code often: the C2 compiler would take a whole core for minutes, just when epochs begin,
         # and save little afterwards.
         "spark.driver.extraJavaOptions": f"{logging} -XX:TieredStopAtLevel=1",
         "spark.driver.memory": "1g",
-        # Hadoop gives checkpoint files these rights, whatever the process's own mask is.
-        "spark.hadoop.fs.permissions.umask-mode": "077",
     }
     chosen = merged(quiet, *settings)
     _start_jvm({"spark.app.name": name, **chosen}, log, properties)
@@ -98,11 +98,9 @@ def quiet_local(name: str, log: Path) -> Iterator[SparkSession]:
     os.environ["JAVA_HOME"] = str(java_home())
     logging = f"-Dlog4j2.configurationFile={Path(__file__).parent / 'log4j2.properties'}"
     chosen = {
-        "spark.ui.enabled": "false",
+        **CLOSED_LOCAL,
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": logging,
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.authenticate": "true",  # in local mode Spark makes the secret itself
         "spark.sql.shuffle.partitions": "2",
     }
     _start_jvm({"spark.app.name": name, "spark.master": "local[*]", **chosen}, log)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from barograph.engines.spark.cluster.processes import marked, send
 from barograph.engines.spark.cluster.runs import Run
 from barograph.engines.spark.cluster.settings import ClusterSettings
 from barograph.engines.spark.cluster.start_signs import StartFailed
+from barograph.engines.spark.security.ports import ListeningPort, listening
 from barograph.engines.spark.security.secret import SECRET_FILE
 from barograph.model import BadInput
 
@@ -39,25 +41,24 @@ def nothing_left(run: Run) -> bool:
 
 
 APPLICATION = """
-import json, sys
+import json, os, sys
 from pyspark.sql import SparkSession
-builder = SparkSession.builder.config("spark.ui.enabled", "false")
-for key, value in json.loads(sys.argv[1]).items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
+spark = SparkSession.builder.master(sys.argv[1]).getOrCreate()
 print(spark.range(1000).selectExpr("sum(id)").first()[0], flush=True)
+mask = spark._jsc.hadoopConfiguration().get("fs.permissions.umask-mode")
+print(json.dumps([mask, os.getpid(), spark._jvm.java.lang.ProcessHandle.current().pid()]), flush=True)
 sys.stdin.read()
 """
 
 
 @contextmanager
 def application(cluster: EmbeddedCluster) -> Iterator[subprocess.Popen[str]]:
-    """Another Spark application on the cluster."""
+    """Another Spark application on the cluster, with nothing but what the documentation says."""
     environment = {**os.environ, "JAVA_HOME": str(cluster.java_home), "PYTHONPATH": os.pathsep.join(sys.path)}
     # As any program of the owner may do: pyspark passes these words to spark-submit.
     environment["PYSPARK_SUBMIT_ARGS"] = f"--properties-file {cluster.run.folder / SECRET_FILE} pyspark-shell"
     with subprocess.Popen(
-        [sys.executable, "-c", APPLICATION, json.dumps(cluster.session_conf())],
+        [sys.executable, "-c", APPLICATION, cluster.master],
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -66,6 +67,26 @@ def application(cluster: EmbeddedCluster) -> Iterator[subprocess.Popen[str]]:
     ) as driver:
         yield driver
         driver.kill()
+
+
+def assert_closed(said: str) -> None:
+    """No port of the driver is on the network, none is that of its web pages, and its files are for their owner."""
+    mask, *pids = json.loads(said)
+    assert mask == "077"
+    ports = listening(pids)
+    assert {port.pid for port in ports} == set(pids)
+    assert [port for port in ports if not port.loopback] == []
+    assert not any(_answers_http(port) for port in ports)
+
+
+def _answers_http(port: ListeningPort) -> bool:
+    with socket.create_connection((port.address.removeprefix("::ffff:"), port.port), timeout=5) as connection:
+        connection.settimeout(1)
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        try:
+            return connection.recv(5) == b"HTTP/"
+        except OSError:
+            return False
 
 
 def test_a_cluster_from_start_to_end() -> None:
@@ -82,6 +103,7 @@ def test_a_cluster_from_start_to_end() -> None:
         with application(cluster) as driver:
             assert driver.stdout is not None
             assert driver.stdout.readline() == "499500\n"
+            assert_closed(driver.stdout.readline())
             wait_for(lambda: all(len(n.pids) == 2 for n in cluster.status()), "each node has an executor")
             cluster.fence()
             one, two = cluster.status()

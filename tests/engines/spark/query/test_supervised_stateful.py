@@ -230,8 +230,9 @@ TestQueries = Queries.TestCase
 TestQueries.settings = settings(max_examples=8, stateful_step_count=12, deadline=None)
 
 
-@pytest.mark.slow
-class TestManyQueries(Queries.TestCase):  # type: ignore[name-defined,misc]
+class ManyQueries(Queries):
     """More steps and more stories: eleven rules have many pairs."""
 
-    settings = settings(max_examples=150, stateful_step_count=20, deadline=None)
+
+TestManyQueries = pytest.mark.slow(ManyQueries.TestCase)
+TestManyQueries.settings = settings(max_examples=150, stateful_step_count=20, deadline=None)

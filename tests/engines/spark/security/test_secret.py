@@ -34,6 +34,20 @@ def test_each_cluster_has_its_own(tmp_path: Path) -> None:
     assert found[0]["spark.authenticate.secret"] != found[1]["spark.authenticate.secret"]
 
 
+def test_a_driver_with_the_file_is_closed_and_only_a_driver(tmp_path: Path) -> None:
+    make_secret(tmp_path)
+    lines = {file: set((tmp_path / file).read_text().splitlines()) for file in (SECRET_FILE, DAEMONS_FILE)}
+    closing = {
+        "spark.ui.enabled false", "spark.driver.host 127.0.0.1", "spark.driver.bindAddress 127.0.0.1",
+        "spark.hadoop.fs.permissions.umask-mode 077",
+    }  # fmt: skip
+    assert closing < lines[SECRET_FILE]
+    assert not closing & lines[DAEMONS_FILE]
+    keys = {f"{key} {value}" for key, value in read_secret(tmp_path).items()}
+    assert keys == lines[SECRET_FILE] - closing, "what holds also where executors are on other machines"
+    assert keys < lines[DAEMONS_FILE]
+
+
 def test_a_file_or_link_that_is_there_already_is_refused(tmp_path: Path) -> None:
     (tmp_path / SECRET_FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileExistsError):

@@ -33,6 +33,7 @@ from barograph.engines.spark.cluster.start_signs import (
     await_sign,
     log_size,
 )
+from barograph.engines.spark.security.closed_driver import CLOSED
 from barograph.engines.spark.security.private_files import append_private
 from barograph.model.checks import require
 
@@ -75,13 +76,10 @@ class EmbeddedCluster:
         settings = self.settings
         return {
             "spark.master": self.master,
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
+            **CLOSED,
             "spark.executor.cores": str(settings.seats),
             "spark.executor.instances": str(settings.nodes * settings.executors),
             "spark.executor.memory": f"{settings.memory_mb}m",
-            # Hadoop gives checkpoint files these rights, whatever the masks of processes are.
-            "spark.hadoop.fs.permissions.umask-mode": "077",
             "spark.executor.extraJavaOptions": " ".join(
                 (
                     "-XX:+UseSerialGC",

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from barograph.engines.spark.security.closed_driver import CLOSED, is_key
 from barograph.engines.spark.security.private_files import write_private
 
 SECRET_FILE = "secret.properties"
@@ -19,7 +20,9 @@ _FILTER = "org.apache.spark.ui.JWSFilter"
 
 
 def make_secret(folder: Path) -> None:
-    """Make a new secret: settings of drivers (``SECRET_FILE``), and of master and workers (``DAEMONS_FILE``)."""
+    """Make a new secret: settings of drivers (``SECRET_FILE``), and of master and workers (``DAEMONS_FILE``).
+
+    Those of drivers also close the driver itself: the file is all that a program needs to use the cluster."""
     clients = {
         "spark.authenticate": "true",
         "spark.authenticate.secret": secrets.token_hex(_BYTES),
@@ -32,17 +35,18 @@ def make_secret(folder: Path) -> None:
     # Its key is another one, because it is no use for anything else.
     key = base64.urlsafe_b64encode(secrets.token_bytes(_BYTES)).decode()
     pages = {"spark.ui.filters": _FILTER, f"spark.{_FILTER}.param.secretKey": key, "spark.ui.killEnabled": "false"}
-    write_private(folder / SECRET_FILE, _lines(clients))
+    write_private(folder / SECRET_FILE, _lines(clients | CLOSED))
     write_private(folder / DAEMONS_FILE, _lines(clients | pages))
 
 
 def read_secret(folder: Path) -> dict[str, str]:
-    """The settings with which a driver may connect; empty for a cluster that has no secret."""
+    """The settings with which a driver may connect, and no other; empty for a cluster that has no secret."""
     try:
         lines = (folder / SECRET_FILE).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return {}
-    return {key: value for key, _, value in (line.partition(" ") for line in lines)}
+    found = {key: value for key, _, value in (line.partition(" ") for line in lines)}
+    return {key: value for key, value in found.items() if is_key(key)}
 
 
 def _lines(settings: Mapping[str, str]) -> str:
