@@ -1,6 +1,7 @@
 """What reads each kind of hostile input, as the product does: it takes bytes and returns a value or raises BadInput."""
 
 import json
+import os
 import random
 import socket
 import struct
@@ -160,15 +161,32 @@ def _driver(now: Snapshot) -> Any:
         recently=lambda: now, nodes=now.nodes, held_back=dict, live_executors=(), output_rows=lambda *_: 0,
         shares=SimpleNamespace(shares_pct={}, limits_pct={}), gates=SimpleNamespace(paused=set(), resting=set()),
     )  # fmt: skip
-    context = SimpleNamespace(_accumulatorServer=None, _gateway=None)
+    settings = SimpleNamespace(getAll=lambda: [("spark.driver.port", "1")])
+    context = SimpleNamespace(
+        _accumulatorServer=None, _gateway=None, getConf=lambda: settings, uiWebUrl=None, master="local"
+    )
+    jvm = SimpleNamespace(
+        java=_at("lang.ProcessHandle.current", lambda: SimpleNamespace(pid=os.getpid)),
+        org=_at("apache.spark.barograph.plugin.Bridge.blockPort", lambda: 2),
+    )
     driver: Any = SimpleNamespace(
         engine=engine, app="hostile", master="local", run_name="", frozen=False, queries=(),
         bounds=SimpleNamespace(most_s={}), controllers=AttachedControllers(),
         keep_nodes=lambda release=(), fetch=(): [*release, *fetch],
-        spark=SimpleNamespace(streams=SimpleNamespace(active=()), sparkContext=context),
+        spark=SimpleNamespace(
+            streams=SimpleNamespace(active=()), sparkContext=context, _jvm=jvm, _jsparkSession=None,
+            conf=SimpleNamespace(get=lambda *_: "BarographPlugin"),
+        ),
     )  # fmt: skip
     driver.freeze = partial(Supervisor.freeze, driver)
     return driver
+
+
+def _at(path: str, found: object) -> Any:
+    """An object at which the path leads to this one."""
+    for name in reversed(path.split(".")):
+        found = SimpleNamespace(**{name: found})
+    return found
 
 
 def _nothing(*_: object) -> bool:

@@ -130,6 +130,9 @@ package org.apache.spark.barograph.internals {
     def activeCheckpoints: Option[Set[Path]] =
       SparkSession.getDefaultSession.map(activeQueries(_).map(q => new Path(q.resolvedCheckpointRoot)).toSet)
 
+    /** Of block transfer, in this process. Py4J cannot look into SparkEnv, which names classes that are absent. */
+    def blockPort: Int = SparkEnv.get.blockManager.blockManagerId.port
+
     /** In an executor: the others, except those on its own host, and where they take connections. */
     def peers(): Seq[Peer] = {
       val blocks = SparkEnv.get.blockManager

@@ -9,7 +9,6 @@ import scala.util.control.NonFatal
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.SparkEnv
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
 import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.orders.{Avoided, DrainCheck, InstanceKey, Ledger, Share, Warm}
@@ -97,8 +96,8 @@ object Bridge {
   /** Whether all source instances of a topology run and read. */
   def flows(topology: String, timeoutMs: Long): Boolean = DrainCheck.flows(topology, timeoutMs)
 
-  /** The driver's port of Spark's block transfer. Py4J cannot look into SparkEnv, which names classes that are absent. */
-  def blockPort(): Int = SparkEnv.get.blockManager.blockManagerId.port
+  /** The driver's port of Spark's block transfer. */
+  def blockPort(): Int = SparkInternals.blockPort
 
   private def change(node: JsonNode): (Map[String, Int], Map[(String, Int), String]) = {
     val parallelism = node.path("parallelism").properties().asScala.map(p => p.getKey -> p.getValue.asInt()).toMap

@@ -17,6 +17,7 @@ from bench.chaos_sim import GUARDS, attempt
 import barograph.control.guards.stale as stale
 from barograph.control.guards import Guards, OldFigures
 from barograph.engines.spark.driver.client import DriverFailed
+from barograph.history.entry import Entry
 from barograph.history.write import Recorder
 from barograph.model import Instance, Slot
 from barograph.policy.definition import Policy
@@ -133,11 +134,11 @@ def test_a_controller_that_forgets_its_acts_breaks_a_law(monkeypatch: pytest.Mon
 def test_a_history_that_drops_entries_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
     append = Recorder._append
 
-    def forgetful(self: Recorder, entry: object) -> None:
+    def forgetful(self: Recorder, entry: Entry) -> Entry:
         if self._next % 7 == 6:
             self._next += 1  # a number is left out
-        else:
-            append(self, entry)  # type: ignore[arg-type]
+            return entry
+        return append(self, entry)
 
     monkeypatch.setattr(Recorder, "_append", forgetful)
     assert "are missing" in broken(faults=())
