@@ -75,7 +75,9 @@ import barograph
 from barograph.engines.spark.driver.application import supervisor_of_session
 from barograph.engines.spark.security.exposure import exposed
 
-spark = barograph.configure(SparkSession.builder.appName("open").master("local[2]")).getOrCreate()
+builder = SparkSession.builder.appName("open").master("local[2]")
+builder = builder.config("spark.ui.enabled", "true").config("spark.authenticate", "false")
+spark = barograph.configure(builder).getOrCreate()
 supervisor_of_session()
 pid = spark._jvm.java.lang.ProcessHandle.current().pid()
 print(json.dumps([asdict(f) for f in exposed() if f.name == f"ports of driver {pid}"]))
@@ -84,7 +86,8 @@ spark.stop()
 
 
 def test_the_web_page_of_a_guarded_driver_is_open(tmp_path: Path) -> None:
-    """With Spark's own settings: it listens on every interface, as the ports do that the plug-in guards."""
+    """With Spark's own settings, which a program may have: it listens on every interface, as the ports do that the
+    plug-in guards."""
     folders = {STATE_VARIABLE: str(tmp_path / "state"), CACHE_VARIABLE: str(tmp_path / "cache")}
     done = subprocess.run(
         [sys.executable, "-c", OPEN_DRIVER], env={**os.environ, **folders}, cwd=tmp_path, stdout=subprocess.PIPE,
