@@ -24,7 +24,7 @@ from barograph.priority.triggers import RateTrigger, RawEventTrigger
 EXPECTED: dict[type, dict[str, object]] = {
     Guards: {
         "cooldown_s": 20.0, "cuts_per_hour": 240, "moves_per_hour": 4000, "rescales_per_hour": 60, "settle_cycles": 3,
-        "return_s": 60.0, "probation_s": 20.0, "penance_s": 120.0, "frozen": False,
+        "return_s": 60.0, "probation_s": 20.0, "penance_s": 120.0, "after_loss_s": 30.0, "frozen": False,
     },
     Quiet: {"calm_part": 0.5, "look_cycles": 30, "most_wait_s": 120.0, "known_cycles": 3},
     Recovery: {"recovery_s": 30.0, "down_s": 2.0, "least_s": 5.0, "most_s": 300.0, "near": 0.2},

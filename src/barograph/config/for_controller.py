@@ -110,6 +110,10 @@ GUARDS = (
         meaning="time after an undone change in which the topology stays as it is, unless its load changes",
     ),
     Option(
+        name="guards.after-loss", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=30.0, least=0,
+        meaning="time after a topology has lost a worker in which it is not changed: its query has just begun anew",
+    ),
+    Option(
         name="guards.frozen", kind=Kind.SWITCH, scope=Scope.CONTROLLER, default=False, meaning="change nothing at all",
     ),
     Option(

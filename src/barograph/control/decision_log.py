@@ -22,7 +22,7 @@ HOLDS = frozenset(
         ReasonCode.BUDGET_USED_UP, ReasonCode.FEWER_TOO_EARLY, ReasonCode.SEATS_HELD, ReasonCode.WAITS_FOR_QUIET,
         ReasonCode.WAITS_FOR_SEATS, ReasonCode.FIGURES_STALE, ReasonCode.MOST_INSTANCES, ReasonCode.LEAST_INSTANCES,
         ReasonCode.EXCLUDED_FROM_SCALING, ReasonCode.CPU_QUOTA, ReasonCode.WORKER_QUOTA, ReasonCode.WORKER_QUOTA_SHORT,
-        ReasonCode.FROZEN_PERIOD,
+        ReasonCode.FROZEN_PERIOD, ReasonCode.AFTER_LOSS,
     }
 )  # fmt: skip
 EPOCHS = frozenset(code for code in ReasonCode if code.value.startswith("epoch-"))

@@ -197,7 +197,7 @@ class Loop:
         cycle = old.held_back(history, cycle, new_levels)
         if new_levels:
             # Sources are paused until the plan for the new levels is applied: only the budget and a freeze may stop it.
-            at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0)
+            at_once = replace(self.settings.guards, cooldown_s=0.0, return_s=0.0, penance_s=0.0, after_loss_s=0.0)
             cycle = guard(at_once, self.acts, history, cycle, self._frozen())
             why = "priorities have changed: changes are made at once, and not judged by the latency before them"
             numbers = {name: float(level) for name, level in levels.items()}

@@ -109,8 +109,9 @@ class ReasonCode(StrEnum):
     FROZEN_PERIOD = "frozen-period"  # it is a time in which nothing is to be changed
     COOLDOWN = "cooldown"  # the topology was changed a moment ago
     ROLLED_BACK = "rolled-back"  # the last change of the topology did not help, so it is undone
-    NOT_JUDGED = "not-judged"  # it is or was unknown how long rows wait, so whether the last change helped is too
+    NOT_JUDGED = "not-judged"  # it is or was unknown how long rows wait, or a worker was lost since the last change
     AFTER_ROLLBACK = "after-rollback"  # the last change was rolled back, and the load is still the same
+    AFTER_LOSS = "after-loss"  # it lost a worker a moment ago, so its figures are not those of its load
     WOULD_RETURN = "would-return"  # an instance would go back to where it came from a moment ago
     BUDGET_USED_UP = "budget-used-up"  # this hour's budget of cuts, moves or rescales is used up
     FEWER_TOO_EARLY = "fewer-too-early"  # fewer instances have been enough for too few cycles

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from barograph.config import default
 from barograph.config.written.frozen_periods import frozen_period, parse_periods
 from barograph.control.guards.acts import HOUR_S, Act, changed, moves_of
+from barograph.control.guards.losses import losses
 from barograph.control.guards.rollback import SAME_LOAD, due, undo, unjudged, verdict
 from barograph.control.guards.trim import Held, made_valid, without_rescales
 from barograph.engines.epoch_length import load_rows_s
@@ -29,6 +30,7 @@ class Guards:
     at once. return_s: for how long an instance does not go back to where it came from.
     probation_s: how long after a change it is judged, and undone if it did not help. penance_s: for how long the
     topology is then left as it is, unless its load changes.
+    after_loss_s: for how long a topology is left as it is after it has lost a worker.
     stale_s: a topology is left as it is while figures of it are older than this (``stale``); None: never.
     frozen: nothing is changed at all. frozen_in: periods of the week in which nothing is (``frozen_periods``).
     """
@@ -41,12 +43,13 @@ class Guards:
     return_s: float = default("guards.return")
     probation_s: float = default("guards.probation")
     penance_s: float = default("guards.penance")
+    after_loss_s: float = default("guards.after-loss")
     stale_s: float | None = default("guards.stale")
     frozen: bool = default("guards.frozen")
     frozen_in: str | None = default("guards.frozen-in")
 
     def __post_init__(self) -> None:
-        for name in ("cooldown_s", "return_s", "probation_s", "penance_s"):
+        for name in ("cooldown_s", "return_s", "probation_s", "penance_s", "after_loss_s"):
             require_number(f"guards: {name}", getattr(self, name))
         for name in ("cuts_per_hour", "moves_per_hour", "rescales_per_hour"):
             if getattr(self, name) is not None:
@@ -79,11 +82,12 @@ def guard(
         frozen = replace(frozen, numbers=_size(plan, now))
         return replace(cycle, plan=Plan(mode=plan.mode, version=plan.version, reasons=(*plan.reasons, frozen)))
     acts = [a for a in acts if now.at_s - HOUR_S < a.at_s < now.at_s]
-    plan, undone, notes = _with_rollbacks(guards, acts, history, cycle)
+    lost = losses(history, now, min([now.at_s - guards.after_loss_s, *(a.at_s for a in acts)]))
+    plan, undone, notes = _with_rollbacks(guards, acts, history, cycle, lost)
     plan, settling = _settled(guards, history, plan, now, undone)
     wanted = plan
     order = _order(wanted, now, set(undone))
-    held = _held(guards, acts, wanted, now, order, undone)
+    held = _held(guards, acts, wanted, now, order, undone, lost)
 
     def build(names: Iterable[str]) -> Plan:
         return without(wanted, now, names)
@@ -97,13 +101,18 @@ def guard(
 
 
 def _with_rollbacks(
-    guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle
+    guards: Guards, acts: Sequence[Act], history: Sequence[Cycle], cycle: Cycle, lost: Mapping[str, float]
 ) -> tuple[Plan, dict[str, Reason], list[Reason]]:
-    """Undoing an act replaces what the policy would now do to the topology. The list: acts that cannot be judged."""
+    """Undoing an act replaces what the policy would now do to the topology. The list: acts that cannot be judged.
+    lost: when topologies last lost a worker."""
     now, plan = cycle.snapshot, cycle.plan
     undone: dict[str, Reason] = {}
     notes: list[Reason] = []
     for act in due(acts, history, cycle, guards.probation_s):
+        if lost.get(act.topology, float("-inf")) > act.at_s:
+            why = "not judged: it has lost a worker since it was changed"
+            notes.append(Reason(act.topology, ReasonCode.NOT_JUDGED, why, {"lost_s": now.at_s - lost[act.topology]}))
+            continue
         reason = verdict(act, now)
         if reason is None and (note := unjudged(act, now)) is not None:
             notes.append(note)
@@ -161,8 +170,9 @@ def homeless(now: Snapshot, topology: str) -> bool:
 
 
 def _held(
-    guards: Guards, acts: Sequence[Act], plan: Plan, now: Snapshot, order: list[str], undone: dict[str, Reason]
-) -> Held:
+    guards: Guards, acts: Sequence[Act], plan: Plan, now: Snapshot, order: list[str], undone: dict[str, Reason],
+    lost: Mapping[str, float],
+) -> Held:  # fmt: skip
     held: Held = {}
     left = _Budget(guards, acts)
     for name in order:
@@ -171,7 +181,8 @@ def _held(
             continue
         reason = left.reason(plan, now, name)
         if name not in undone:
-            reason = _resting(guards, acts, now, name) or _returning(guards, acts, plan, now, name) or reason
+            resting = _resting(guards, acts, now, name) or _recovering(guards, lost, now, name)
+            reason = resting or _returning(guards, acts, plan, now, name) or reason
         if reason is not None:
             held[name] = reason
         else:
@@ -194,6 +205,15 @@ def _resting(guards: Guards, acts: Sequence[Act], now: Snapshot, name: str) -> R
         why = "held back: the last change did not help, and its load is the same"
         return Reason(name, ReasonCode.AFTER_ROLLBACK, why, numbers)
     return None
+
+
+def _recovering(guards: Guards, lost: Mapping[str, float], now: Snapshot, name: str) -> Reason | None:
+    """Its query was restarted: what it costs and what waits then is not its load."""
+    since_s = now.at_s - lost.get(name, float("-inf"))
+    if since_s >= guards.after_loss_s:
+        return None
+    numbers = {"since_s": since_s, "after_loss_s": guards.after_loss_s}
+    return Reason(name, ReasonCode.AFTER_LOSS, "held back: it lost a worker a moment ago", numbers)
 
 
 def _returning(guards: Guards, acts: Sequence[Act], plan: Plan, now: Snapshot, name: str) -> Reason | None:
