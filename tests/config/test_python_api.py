@@ -92,12 +92,18 @@ def test_an_option_that_the_policy_does_not_use_is_warned_of(
 ) -> None:
     watch_attaching(monkeypatch)
     options = {"query.isolate-nodes": 1, "query.workers": 2, "query.cpu": "split=40"}
+    target = {"query.target-p99": 100}
     with caplog.at_level("WARNING", "barograph"):
         barograph.start(build, policy="isolation", options=options)
         barograph.start(build, options=options)
+        barograph.start(build, policy="true-rate", options=target)
+        barograph.start(build, options=target)
+        barograph.start(build, policy="adaptive", options=target)
     assert [record.getMessage() for record in caplog.records] == [
         "query.cpu has no effect under the policy isolation; it is for adaptive, autoscale, true-rate, r-storm, fixed, "
-        "fixed-mean, fixed-peak, fixed-equal"
+        "fixed-mean, fixed-peak, fixed-equal",
+        "query.target-p99 has no effect under the policy true-rate; it is for adaptive",
+        "query.target-p99 has no effect without a policy; it is for adaptive",
     ]
     assert "options" in started
 

@@ -14,6 +14,7 @@ from barograph.model import (
     Operator,
     Outcome,
     Placement,
+    Reason,
     ReasonCode,
     Snapshot,
     Topology,
@@ -49,6 +50,18 @@ def settle(policy: Policy, turns: int = 4) -> list[Cycle]:
         history.append(replace(cycle, outcome=Outcome(("all of it",))))
         now = world(Placement({**now.placement.slots, **cycle.plan.placement.slots}))
     return history
+
+
+def test_what_is_said_of_a_target_stands_until_something_else_is_said() -> None:
+    """Of a load that rests nothing is said."""
+    held, missed = ReasonCode.TARGET_HELD, ReasonCode.TARGET_MISSED
+    adaptive, history, news = named("adaptive"), list[Cycle](), []
+    for code in (held, held, None, held, missed, None, missed, held):
+        reasons = () if code is None else (Reason("wc", code, "why"),)
+        policy = replace(adaptive, scaler=lambda *seen, said=reasons: replace(adaptive.scaler(*seen), reasons=said))
+        history.append(cycle := decide(policy, history, world()))
+        news.append(next((r.code for r in cycle.plan.reasons if r.about == "wc" and r.code in (held, missed)), None))
+    assert news == [held, None, None, None, missed, None, None, held]
 
 
 @each

@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     load = None if config["run.load"] is None else _load(config)
 
     # Importing Spark takes a second; arguments that are wrong above are reported before that.
+    from barograph.control.steered_start import warn_without_effect
     from barograph.engines.epoch_length import recovery_of
     from barograph.engines.spark.cluster.settings import ClusterSettings
     from barograph.engines.spark.log_folder import end_of, new_log_folder
@@ -132,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
         kafka=_kafka(config),
         behind_s=config["run.behind"],
     )
+    warn_without_effect(config["policy"], settings.query.declared() if settings.query else ())
     table = LiveTable(sys.stderr)
     logs = new_log_folder("run")
     try:

@@ -12,17 +12,18 @@ STEERING = (
         meaning="policy that controls the queries of a driver, or that is simulated, see 'barograph policies'",
     ),
     Option(
-        name="options", kind=Kind.TEXTS, scope=Scope.CONTROLLER, commands=(RUN, STEER, SIM), flag="--option",
+        name="options", kind=Kind.TEXTS, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT, SIM), flag="--option",
         metavar="NAME=VALUE", default=(), example="theta_pct=10",
         form=POLICY_OPTION,
         meaning="an option of the policy; may be given any number of times",
     ),
     Option(
-        name="theta", kind=Kind.NUMBER, scope=Scope.CONTROLLER, commands=(RUN,), unit="per cent", metavar="PER_CENT",
-        above=0, unset="the policy's own", example="5", meaning="step size of the policy's CPU shares",
+        name="theta", kind=Kind.NUMBER, scope=Scope.CONTROLLER, commands=(RUN, SUBMIT), unit="per cent",
+        metavar="PER_CENT", above=0, unset="the policy's own", example="5",
+        meaning="step size of the policy's CPU shares",
     ),
     Option(
-        name="migration", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="M",
+        name="migration", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT), metavar="M",
         choices=tuple(m.value for m in MigrationMode),
         unset="the policy's own; for --at: cut", meaning="how changes are made",
     ),
@@ -36,7 +37,7 @@ STEERING = (
         example="report.json", meaning="JSON report of the run to take shares from (fixed-peak, -mean, -equal)",
     ),
     Option(
-        name="cycle", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=2.0, above=0,
+        name="cycle", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT), default=2.0, above=0,
         meaning="how often the policy decides",
     ),
     Option(
@@ -46,19 +47,19 @@ STEERING = (
         "or this option is given",
     ),
     Option(
-        name="enforce", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN,), metavar="WAY", default="auto",
+        name="enforce", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN, SUBMIT), metavar="WAY", default="auto",
         choices=("auto", "cgroup", "cooperative", "off"),
         meaning="how executors hold instances to their CPU limits; auto: cooperative wherever Java knows the CPU time "
         "of a thread",
     ),
     Option(
-        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=30.0, above=0,
-        off="off",
+        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT), default=30.0,
+        above=0, off="off",
         meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows, "
         "under a policy that only advises if it is set; off: epochs have their own length",
     ),
     Option(
-        name="history", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER), metavar="DIR",
+        name="history", kind=Kind.TEXT, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT), metavar="DIR",
         unset="not kept after a run; else in a folder of the log", example="history",
         meaning="folder for observations and decisions; also s3://BUCKET/FOLDER or hdfs://HOST/FOLDER",
     ),
@@ -156,12 +157,12 @@ GUARDS = (
         meaning="part of an epoch's length by which a new length must differ to be worth a change",
     ),
     Option(
-        name="nodes.release-after", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER), default=60.0,
-        least=0, off="never", meaning="idle time after which a node is released",
+        name="nodes.release-after", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT),
+        default=60.0, least=0, off="never", meaning="idle time after which a node is released",
     ),
     Option(
-        name="nodes.spare", kind=Kind.WHOLE, scope=Scope.CONTROLLER, commands=(RUN, STEER), flag="--spare-nodes",
-        default=1, least=0, meaning="idle nodes that are kept",
+        name="nodes.spare", kind=Kind.WHOLE, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT),
+        flag="--spare-nodes", default=1, least=0, meaning="idle nodes that are kept",
     ),
     Option(
         name="nodes.fill", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=85.0, above=0, most=100, unit="per cent",

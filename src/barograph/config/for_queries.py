@@ -1,12 +1,12 @@
 """Options of queries: queues, priorities, operators, quotas, triggers, restarts, and what the plug-in reads."""
 
-from barograph.config.option import RUN, Kind, Option, Scope
+from barograph.config.option import RUN, SUBMIT, Kind, Option, Scope
 from barograph.config.written.operators import NAMES, NUMBERS, RANGES
 from barograph.model.topology import LEVEL
 
 QUERIES = (
     Option(
-        name="in-flight", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN,), default=0.2, least=0,
+        name="in-flight", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN, SUBMIT), default=0.2, least=0,
         key="spark.barograph.inFlightMs",
         meaning="maximum queueing time in front of an instance; 0s: no limit",
     ),
@@ -61,7 +61,7 @@ QUERIES = (
         meaning="the most executors on which a query may have instances",
     ),
     Option(
-        name="query.target-p99", kind=Kind.NUMBER, scope=Scope.QUERY, commands=(RUN,), above=0, unit="ms",
+        name="query.target-p99", kind=Kind.NUMBER, scope=Scope.QUERY, commands=(RUN, SUBMIT), above=0, unit="ms",
         metavar="MS", unset="no target", example="200",
         meaning="what the 99th percentile of a query's complete times should stay below; `adaptive` then holds the "
         "least CPU that its forecast needs for it",

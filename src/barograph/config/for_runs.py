@@ -1,6 +1,6 @@
 """Options of runs of a workload, and of the clusters that Barograph starts."""
 
-from barograph.config.option import RUN, UP, Kind, Option, Scope
+from barograph.config.option import RUN, SUBMIT, UP, Kind, Option, Scope
 from barograph.config.written.actions import ACTION
 from barograph.config.written.operators import INSTANCES, MICROS
 from barograph.config.written.texts import BROKERS, LOAD, MASTER
@@ -91,7 +91,7 @@ RUNS = (
         meaning="length of an epoch that is not cut",
     ),
     Option(
-        name="timeout", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN,), default=30.0, above=0,
+        name="timeout", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN, SUBMIT), default=30.0, above=0,
         meaning="latency above which a row of a query is late",
     ),
 )  # fmt: skip

@@ -11,6 +11,7 @@ from barograph.policy.together import scaled_together
 # How much of the history a caller keeps, the larger of both: more than any stage looks back.
 MEMORY_CYCLES = 120
 MEMORY_S = 150.0
+_VERDICTS = frozenset({ReasonCode.TARGET_HELD, ReasonCode.TARGET_MISSED, ReasonCode.TARGET_BLIND})
 
 
 def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
@@ -37,9 +38,16 @@ def decide(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:
 
 
 def _news(history: Sequence[Cycle], demand: Demand) -> tuple[Reason, ...]:
-    """What the scaler says about topologies and instances, if it did not say the same in the cycle before."""
+    """What the scaler says about topologies and instances, if it did not say the same in the cycle before. What it says
+    of a target stands through cycles in which it says nothing of that, because no load is due."""
     said = {(r.about, r.code) for r in history[-1].demand.reasons} if history else set()
-    return tuple(r for r in demand.reasons if (r.about, r.code) not in said)
+    fresh = tuple(r for r in demand.reasons if (r.about, r.code) not in said)
+    return tuple(r for r in fresh if r.code not in _VERDICTS or r.code is not _last_verdict(history, r.about))
+
+
+def _last_verdict(history: Sequence[Cycle], topology: str) -> ReasonCode | None:
+    said = (r for cycle in reversed(history) for r in cycle.demand.reasons)
+    return next((r.code for r in said if r.about == topology and r.code in _VERDICTS), None)
 
 
 def decide_between(policy: Policy, history: Sequence[Cycle], now: Snapshot) -> Cycle:

@@ -35,8 +35,7 @@ def start_query(
     options, limits = QueryOptions(**config.fields("query")), RestartLimits(**config.fields("restart"))
     recovery = recovery_of(config["recovery"], config.fields("epochs")) if _bounds_epochs(config) else None
     controller = steer(supervisor, config, policy_options or {})
-    if controller is not None:
-        warn_without_effect(config["policy"], options.declared())
+    warn_without_effect(config["policy"], options.declared())
     try:
         return supervisor.start(
             made, checkpoint, limits=limits, options=options, recovery=recovery,
@@ -48,8 +47,8 @@ def start_query(
         raise
 
 
-def warn_without_effect(policy: str, options: Iterable[str]) -> None:
-    """options: that queries of the driver declare, to which a controller with this policy was attached."""
+def warn_without_effect(policy: str | None, options: Iterable[str]) -> None:
+    """options: that queries of the driver declare, to which a controller with this policy was attached; None: none."""
     for sentence in without_effect(policy, options):
         log.warning("%s", sentence)
 

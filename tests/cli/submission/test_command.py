@@ -11,6 +11,9 @@ from barograph.cli.main import main
 from barograph.cli.submission import call as calling
 from barograph.cli.submission import submit
 from barograph.cli.submission.call import SubmitCall
+from barograph.cli.support.spark_words import SWITCHES, VALUED
+from barograph.config import OPTIONS, resolve
+from barograph.config.option import SUBMIT, Scope
 from barograph.config.sources import FILE_VARIABLE
 from barograph.submit.launcher import SubmitOptions
 
@@ -90,6 +93,60 @@ def test_the_policy_of_the_file_holds(launched: list[tuple[SubmitCall, SubmitOpt
     assert (options.policy, options.usual, options.mode) == ("", "liu", "advise"), "only --act lets a policy act"
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "place"),
+    [
+        ('policy = "liu"\n\nmode = "act"\n', (), "barograph.toml:3"),
+        ("", ("--conf", "spark.barograph.mode=act"), "spark.barograph.mode"),
+    ],
+)
+def test_a_mode_that_is_not_used_is_said(
+    text: str,
+    words: tuple[str, ...],
+    place: str,
+    launched: list[tuple[SubmitCall, SubmitOptions]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("barograph.toml").write_text(text)
+    main(["submit", *words, "app.py"])
+    said = capsys.readouterr().err
+    assert f"-- mode=act of {place} is not used: --act lets it act\n-- advise: queries are kept" in said
+    main(["submit", "--act", *words, "app.py"])
+    assert "is not used" not in capsys.readouterr().err
+    assert [options.mode for _, options in launched] == ["advise", "act"]
+
+
+def test_flags_of_options_reach_the_program_as_settings(launched: list[tuple[SubmitCall, SubmitOptions]]) -> None:
+    own = ["--master", "local[2]", "--conf", "spark.barograph.cycle=9s", "--policy", "liu"]
+    given = ["--history", "seen", "--option", "theta_pct=10", "--option", "lend=false", "--cycle", "4s"]
+    given += ["--target-p99", "200", "--release-after", "never", "--in-flight", "100ms", "--recovery", "20s"]
+    Path("barograph.toml").write_text('policy = "liu"\n[nodes]\nspare = 2\n')
+    assert main(["submit", *own, *given, "app.py", "--history", "its-own"]) == 7
+    (found, options) = launched.pop()
+    assert (found.arguments, options.policy) == (("--history", "its-own"), "liu")
+    confs = [value for name, value in found.options if name == "--conf" and value is not None]
+    assert confs[0] == "spark.barograph.cycle=9s", "what is given later holds"
+    settings = dict(conf.partition("=")[::2] for conf in confs[1:])
+    assert settings == {
+        "spark.barograph.history": "seen", "spark.barograph.options": "theta_pct=10,lend=false",
+        "spark.barograph.cycle": "4s", "spark.barograph.query.targetP99": "200",
+        "spark.barograph.nodes.releaseAfter": "never", "spark.barograph.inFlightMs": "100",
+        "spark.barograph.recovery": "20s",
+    }  # fmt: skip
+    config = resolve(spark=settings)
+    assert (config["history"], config["options"]) == ("seen", ("theta_pct=10", "lend=false"))
+    assert (config["cycle"], config["query.target-p99"], config["in-flight"]) == (4.0, 200.0, 0.1)
+    assert (config["nodes.release-after"], config["nodes.spare"]) == (None, 2), "the program reads the file itself"
+
+
+def test_no_flag_of_an_option_is_one_of_spark_submit() -> None:
+    """An option whose flag would be one is set by --conf."""
+    for option in OPTIONS.values():
+        if option.flag_name and option.scope in (Scope.CONTROLLER, Scope.QUERY):
+            assert (SUBMIT in option.commands) == (option.name != "mode"), "the mode is --act or none"
+            assert option.flag_name not in (*VALUED, *SWITCHES)
+
+
 def test_of_the_file_and_sparks_keys_and_the_flag_the_later_policy_holds(
     launched: list[tuple[SubmitCall, SubmitOptions]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +182,8 @@ def test_a_wrong_key_in_a_properties_file_is_refused_before_anything_is_started(
         ([], "which script? barograph submit [options] SCRIPT.py [ARGUMENT ...]"),
         (["--policy", "none", "app.py"], "there is no policy"),
         (["--nodes", "0", "app.py"], "--nodes must be"),
+        (["--cycle", "5", "app.py"], "--cycle must be a time above 0s, not '5': write --cycle 5s"),
+        (["--policy", "liu", "--option", "lent=1", "app.py"], "--option must be"),
         (["--supervise", "x", "app.py"], "unrecognized arguments: --supervise=x"),
         (
             ["--conf", "spark.barograph.cylce=5s", "app.py"],

@@ -174,6 +174,52 @@ def test_a_query_that_rests_is_not_said_to_be_without_latency() -> None:
     assert ReasonCode.TARGET_BLIND not in {r.code for r in said}
 
 
+def followed_by(snapshots: list[Snapshot], rows: float, count: int) -> list[Snapshot]:
+    """The same query goes on with so many rows a cycle."""
+    last = snapshots[-1]
+    numbers = {"s": work(rows, ms=0.2), "a": work(rows, ms=1.0)}
+    latency = last.topology_metrics[0].latency_due if rows else None
+    metrics = (replace(last.topology_metrics[0], completed_rows=rows, latency_due=latency),)
+    more = [seen(last.topologies[0], numbers, cycle_s=2.0, at_s=last.at_s + 2.0 * (k + 1)) for k in range(count)]
+    return [*snapshots, *(replace(now, topology_metrics=metrics) for now in more)]
+
+
+@pytest.mark.parametrize("rows", [1000.0, 100.0])
+@pytest.mark.parametrize("target", [50.0, 200.0, 1000.0])
+@pytest.mark.parametrize("part", [0.0, 0.03])
+def test_a_load_that_has_gone_is_not_judged(rows: float, target: float, part: float) -> None:
+    """The error of the forecasts after a stop is no load: for twelve cycles it claimed a sixth of what had gone."""
+    ran = cycles(target, rows=rows)
+    _, said = decided(followed_by(ran, part * rows, 15))
+    assert {r.code for r in said} == {ReasonCode.TARGET_HELD}
+    judged = len(decided(ran)[1])
+    assert len(said) == judged + (3 if part else 0), "no verdict until that error is forgotten, nor without any row"
+
+
+def test_no_cpu_is_bought_for_a_load_that_has_gone() -> None:
+    resting = followed_by(cycles(50.0), 0.0, 5)
+    demand, _ = decided(resting)
+    plain, _ = decided(followed_by(cycles(None), 0.0, 5))
+    assert shares(demand) <= shares(plain)
+
+
+def test_a_rise_after_a_rest_is_judged_again() -> None:
+    """Under a quota that is too small."""
+    ran = cycles(25.0, quota=61.0)
+    rested = followed_by(ran, 0.0, 5)
+    before, at_rest, after = (decided(run)[1] for run in (ran, rested, followed_by(rested, 1000.0, 1)))
+    assert before[-1].code is ReasonCode.TARGET_MISSED and at_rest == before
+    assert after[-1].code is ReasonCode.TARGET_MISSED and len(after) == len(before) + 1
+
+
+def test_few_rows_get_the_share_that_is_counted_on_for_them() -> None:
+    """At a share of 1 % a row of 1 ms takes 100 ms, and more CPU does help."""
+    demand, said = decided(cycles(50.0, rows=3.0))
+    assert {r.code for r in said} == {ReasonCode.TARGET_HELD}
+    found = demand.of("t", "a")
+    assert found is not None and min(found.shares_pct) > 2.0
+
+
 def test_without_a_target_nothing_is_computed_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("aim_for", "with_rise", "cost_of", "target_reason"):
         monkeypatch.setattr(scaler_module, name, lambda *_: pytest.fail("no topology has a target"))

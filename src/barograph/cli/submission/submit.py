@@ -14,7 +14,8 @@ Without --act a policy only advises: it says what it would change, and nothing i
 runs, barograph decisions what was decided, from any other terminal.
 
 Options of spark-submit come before the script and are passed on. What follows the script is its own. Spark Connect
-and --deploy-mode cluster are refused. Options of queries in barograph.toml hold.
+and --deploy-mode cluster are refused. Options of queries and controllers in barograph.toml hold. Those with a flag here
+reach the program as --conf of their spark.barograph.* key does, and those without one can be set by --conf.
 
 Queries of a jar are watched and steered too. Their handles are Spark's own, so they are kept in another way: if main
 ends because a query died with an executor, main is called again. Stateful operators keep their number of instances.
@@ -25,8 +26,10 @@ import sys
 from typing import Any
 
 from barograph.cli.support.spark_words import SWITCHES, VALUED
+from barograph.config.declared import OPTIONS
 from barograph.config.flags import add_flags, add_option_flags, config_of
-from barograph.config.option import SPARK_PREFIX, SUBMIT, UP
+from barograph.config.option import SPARK_PREFIX, SUBMIT, UP, Scope
+from barograph.config.resolved import Config
 from barograph.model.checks import require
 from barograph.policy.configured import require_policy
 from barograph.policy.registry import DEFAULT
@@ -71,8 +74,10 @@ def run(args: argparse.Namespace) -> int:
     require_policy(config)
     policy = config["policy"] or DEFAULT
     mode = "act" if args.act else "advise"
+    if config.is_set("mode") and config["mode"] == "act" != mode:
+        _say(f"mode=act of {config.place('mode')} is not used: --act lets it act")
     file = "" if args.config is None else str(args.config.absolute())
-    launch = SubmitCall.of(args.spark, words, args.workloads)
+    launch = SubmitCall.of([*args.spark, *_as_conf(config)], words, args.workloads)
     options = SubmitOptions(mode, args.policy or "", policy, config=file)
     if launch.master:
         _say_mode(mode, policy)
@@ -81,6 +86,14 @@ def run(args: argparse.Namespace) -> int:
     _say_mode(mode, policy)
     hung_after_s = config["executor.hung-after"]
     return run_on_own_cluster(launch, options, settings, _say, spark_output(launch, _say), hung_after_s)
+
+
+def _as_conf(config: Config) -> list[tuple[str, str]]:
+    """The flags of options of queries and controllers, behind the user's own --conf: the later one holds. The policy
+    has a way of its own, by which it wins over the program's builder too."""
+    settings = config.spark_settings((Scope.QUERY, Scope.CONTROLLER))
+    flags = [o for o in OPTIONS.values() if o.flag_name and config.place(o.name) == o.flag_name and o.name != "policy"]
+    return [("--conf", f"{o.key_name}={settings[o.key_name]}") for o in flags if o.key_name]
 
 
 def _say_mode(mode: str, policy: str) -> None:

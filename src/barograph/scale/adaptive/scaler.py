@@ -39,6 +39,7 @@ from barograph.scale.adaptive.target import (
     Aim,
     aim_for,
     bursts_pct,
+    due_part,
     in_a_hurry,
     pauses_miss,
     target_reason,
@@ -114,8 +115,7 @@ class Adaptive:
                 need = needs.of(topology, operator)
                 if operator.name in aim.full:
                     need = replace(need, utilisation=min(need.utilisation, aim.full[operator.name]))
-                used = aim.utilisation.get(operator.name)
-                sized = self._sized(history, now, topology.name, operator, need, growth, used)
+                sized = self._sized(history, now, topology.name, operator, need, growth, aim)
                 needs.passes_on(topology, operator, need, sized.demand.parallelism)
                 found[topology.name, operator.name] = sized
         order = [found[t.name, o.name] for t in now.topologies for o in t.operators]
@@ -142,7 +142,8 @@ class Adaptive:
             needs.passes_on(topology, operator, found[operator.name], operator.parallelism)
         found = with_rise(needs.frame, topology, found)
         bursts = bursts_pct(history, topology) if self.lend else {}
-        return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found, bursts)
+        due = due_part(needs.frame, topology, found)
+        return aim_for(history, now, topology, (topology.target_p99_ms or 0.0) / 1e3, found, bursts, due)
 
     def _sized(
         self,
@@ -152,9 +153,8 @@ class Adaptive:
         operator: Operator,
         need: Need,
         growth: Growth,
-        used: float | None,
+        aim: Aim,
     ) -> _Sized:
-        """used: which part of a share should be used, by the target of the topology's p99; None: by no target."""
         before = demanded_before(history, topology, operator.name)
         if need.kappa_s is None:
             unknown = self._unknown(now, topology, operator, before, need)
@@ -172,8 +172,10 @@ class Adaptive:
             for h, sure in zip(held, sure_pct.tolist(), strict=True)
         )
         plain_pct = shares
-        if used is not None:  # the error of the forecast is part of the forecast p99
-            shares = tuple(_share_pct(h, h, self._theta_of(h, coarse), used, need.limit_pct) for h in held)
+        if (used := aim.utilisation.get(operator.name)) is not None:  # its forecast p99 has the error of the forecast
+            shares = tuple(
+                _share_pct(h, max(h, aim.least_pct), self._theta_of(h, coarse), used, need.limit_pct) for h in held
+            )
         numbers = {
             "arriving_rows": need.arriving,
             "backlog_rows": need.backlog,

@@ -25,6 +25,8 @@ from barograph.scale.adaptive.queueing import PART, Leg, leg, path_p99_s
 
 HIGHEST, LOWEST = 0.95, 0.1  # of the part of a share that is used
 STEP = 0.93  # by which that part falls in one step
+LEAST_PCT = 1.0  # of a core, of an instance's work
+JUDGED_FROM = 0.25  # of the load that is claimed: the part that must be due for the target to be judged
 LITTLE = 0.005  # of the p99: a step that saves less is not worth its CPU
 MORE_INSTANCES = 0.8  # of the load at which all of a limit is used: what an instance should use at most
 OFTEN = 3  # boundaries that are seen before their number per second is known
@@ -39,7 +41,7 @@ class Aim:
 
     utilisation: by operator; empty where nothing is known yet. full: operators whose share cannot rise and should:
     only more instances help; with the part of its limit that an instance should use. burst_pct: the limits in force,
-    where these are above shares.
+    where these are above shares. due_part: see ``due_part``.
     """
 
     target_s: float
@@ -48,6 +50,12 @@ class Aim:
     burst_pct: Mapping[str, float] = field(default_factory=dict)
     utilisation: Mapping[str, float] = field(default_factory=dict)
     full: Mapping[str, float] = field(default_factory=dict)
+    due_part: float = 1.0
+
+    @property
+    def least_pct(self) -> float:
+        """Work below this gets a share as if it were this much, unless nearly nothing is due."""
+        return LEAST_PCT if self.due_part > LOWEST else 0.0
 
 
 NO_AIM = Aim(float("inf"))
@@ -60,11 +68,15 @@ def aim_for(
     target_s: float,
     needs: Mapping[str, Need],
     burst_pct: Mapping[str, float],
+    due: float = 1.0,
 ) -> Aim:
+    """due: see ``due_part``."""
+    if due <= LOWEST:  # no share that follows what is due would hold a load so much larger, so none is bought for it
+        needs = {name: replace(need, sure_rows=need.rows) for name, need in needs.items()}
     learned = learn(history, now, topology)
     known = {name: need for name, need in needs.items() if need.kappa_s is not None}
     if learned is None or len(known) < len(topology.operators):
-        return Aim(target_s, needs=needs, burst_pct=burst_pct)
+        return Aim(target_s, needs=needs, burst_pct=burst_pct, due_part=due)
     used = dict.fromkeys(known, HIGHEST)
     bursts = {name: burst_pct.get(name, 0.0) for name in known}
     legs = {name: _leg(need, _shares(need, HIGHEST), bursts[name]) for name, need in known.items()}
@@ -83,13 +95,13 @@ def aim_for(
     if p99_s > target_s:
         full = {name: need_part for name, need in known.items() if (need_part := _part_when_full(need, used[name]))}
         full = {name: part for name, part in full.items() if _more_help(topology, known, legs, name, learned, p99_s)}
-    return Aim(target_s, learned, needs, burst_pct, used, full)
+    return Aim(target_s, learned, needs, burst_pct, used, full, due)
 
 
 def with_rise(frame: Frame, topology: Topology, needs: Mapping[str, Need]) -> dict[str, Need]:
     """The needs, with a load that may rise as fast as it ever changed in the last cycles, whatever is forecast: the
     error of a forecast is small while a load falls steadily, and large as soon as it turns."""
-    sources = [i for i, key in enumerate(frame.keys) if key[0] == topology.name and frame.sources[i]]
+    sources = _sources(frame, topology)
     rows = frame.paced("arrived")[-LOOK_CYCLES:, sources].sum(axis=1)
     steps = np.abs(np.diff(rows))
     step = float(np.quantile(steps, 0.9)) if len(steps) else 0.0
@@ -97,6 +109,23 @@ def with_rise(frame: Frame, topology: Topology, needs: Mapping[str, Need]) -> di
     times = (float(rows[-1]) + RISE_CYCLES * step) / expected if expected > 0 else 1.0
     times = min(MOST_RISE, max(1.0, times))
     return {name: replace(need, sure_rows=need.sure_rows * times) for name, need in needs.items()}
+
+
+def due_part(frame: Frame, topology: Topology, needs: Mapping[str, Need]) -> float:
+    """Which part of the load that is claimed, error and rise included, is due: has arrived, is forecast, or waits.
+
+    While a stop or a fall is among the cycles that forecasts are scored by, their error is that of a load that has
+    gone: after a fall to a twentieth, four times what is due is claimed."""
+    sources = _sources(frame, topology)
+    at_sources = [needs[frame.keys[i][1]] for i in sources]
+    arrived, forecast = float(frame.column("arrived")[-1, sources].sum()), sum(need.arriving for need in at_sources)
+    parts = [(max(arrived, forecast), sum(float(need.sure_rows.sum()) for need in at_sources))]
+    parts += [(need.backlog, float(need.sure_rows.sum())) for need in needs.values()]
+    return max(rows / claimed if claimed > 0.0 else 0.0 for rows, claimed in parts)
+
+
+def _sources(frame: Frame, topology: Topology) -> list[int]:
+    return [i for i, key in enumerate(frame.keys) if key[0] == topology.name and frame.sources[i]]
 
 
 def pauses_miss(topology: Topology) -> bool:
@@ -112,12 +141,15 @@ def target_reason(
     sized: Sequence[OperatorDemand],
     cost: Cost,
 ) -> Reason | None:
-    """What became of the target; None while that is not known. sized: of this topology, perhaps beside others."""
+    """What became of the target; None while that is not known, or nearly nothing is due: the last verdict then stands.
+    sized: of this topology, perhaps beside others."""
     target_ms = 1e3 * aim.target_s
     about, numbers = topology.name, {"target_p99_ms": target_ms}
     if aim.learned is None:
         why = why_blind(history, now, about, [name for name, need in aim.needs.items() if need.kappa_s is None])
         return None if why is None else Reason(about, ReasonCode.TARGET_BLIND, why, numbers)
+    if aim.due_part <= JUDGED_FROM:
+        return None
     shares = {o.operator: np.array(o.shares_pct) for o in sized if o.topology == about}
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
@@ -190,7 +222,7 @@ def in_a_hurry(now: Snapshot, topology: Topology) -> bool:
 
 
 def _shares(need: Need, used: float) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.minimum(np.maximum(need.r_pct, 1.0) / used, need.limit_pct)
+    found: NDArray[np.float64] = np.minimum(np.maximum(need.r_pct, LEAST_PCT) / used, need.limit_pct)
     return found
 
 

@@ -62,6 +62,7 @@ class QueryOptions:
         set_here = {
             "query.workers": self.workers is not None, "query.isolate-nodes": self.isolate_nodes > 0,
             "query.cpu": bool(self.cpu), "query.memory": bool(self.memory),
+            "query.target-p99": self.target_p99_ms is not None,
         }  # fmt: skip
         return [name for name, is_set in set_here.items() if is_set]
 
