@@ -13,13 +13,19 @@ final class EndOffset {
   @volatile private[kafka] var end = -1L
   @volatile private[kafka] var first = -1L
   @volatile private[kafka] var atNs = 0L
-  private[kafka] var users = 0 // guarded by the asker
+  /** What is known to hold no row, and what seems to; they outlast the epoch of the reader that found it out. */
+  @volatile private[kafka] var rowless, seemsRowless = RowlessEnd.none
+  private[kafka] var users = 0 // guarded by the asker, as is the next
+  private[kafka] var leftNs = 0L
 
   private[kafka] def put(value: Long, nowNs: Long): Unit = {
     if (first < 0L) first = value
+    if (value < rowless.until) rowless = RowlessEnd.none // the topic was made anew
     atNs = nowNs
     end = value
   }
+
+  private[kafka] def ageMs(nowNs: Long): Long = (nowNs - atNs) / 1000000L
 }
 
 /** Asks a broker. Called by one thread; an error other than `isOutage` makes the asker open another. */
@@ -32,12 +38,13 @@ trait EndOffsetClient {
 
 /**
  * Asks for the ends of all partitions that are read here with the same options, again and again, on a thread of its
- * own: a broker that does not answer delays no report and no row, and its figures grow old. The thread ends when
- * nothing was read for a while.
+ * own: a broker that does not answer delays no report and no row, and its figures grow old. A partition that nothing
+ * reads any more is asked for a little longer, for afterMs: the next epoch reads it soon. The thread ends when nothing
+ * was read for a while.
  */
 final class EndOffsetAsker(
     open: () => EndOffsetClient, ended: EndOffsetAsker => Boolean, everyMs: Long = 400L, lingerMs: Long = 30000L,
-    retryMs: Long = 2000L) extends Logging {
+    retryMs: Long = 2000L, afterMs: Long = 2000L) extends Logging {
   private val partitions = mutable.Map[AnyRef, EndOffset]()
   private var isNew = false
   private var usedNs = System.nanoTime()
@@ -47,9 +54,13 @@ final class EndOffsetAsker(
   thread.setDaemon(true)
   thread.start()
 
-  /** From now on the partition's end is asked for, at once if it is new here. */
+  /** From now on the partition's end is asked for, at once if it is new here or its last figure is old. */
   def watch(partition: AnyRef): EndOffset = synchronized {
-    val found = partitions.getOrElseUpdate(partition, { isNew = true; notifyAll(); new EndOffset })
+    val found = partitions.getOrElseUpdate(partition, new EndOffset)
+    if (found.end < 0L || found.ageMs(System.nanoTime()) > everyMs) {
+      isNew = true
+      notifyAll()
+    }
     found.users += 1
     found
   }
@@ -57,6 +68,7 @@ final class EndOffsetAsker(
   def leave(partition: EndOffset): Unit = synchronized {
     partition.users -= 1
     usedNs = System.nanoTime()
+    partition.leftNs = usedNs
   }
 
   private def run(): Unit = {
@@ -65,7 +77,7 @@ final class EndOffsetAsker(
       var restMs = everyMs
       try {
         if (client == null) client = open()
-        val wanted = synchronized { isNew = false; partitions.filter(_._2.users > 0).toMap }
+        val wanted = synchronized { isNew = false; partitions.filter(p => isWanted(p._2)).toMap }
         if (wanted.nonEmpty) {
           val found = client.ends(wanted.keys.toSeq)
           val nowNs = System.nanoTime()
@@ -87,6 +99,9 @@ final class EndOffsetAsker(
     }
     close(client)
   }
+
+  private def isWanted(partition: EndOffset): Boolean =
+    partition.users > 0 || System.nanoTime() - partition.leftNs < afterMs * 1000000L
 
   private def rest(ms: Long): Unit = synchronized {
     val untilNs = System.nanoTime() + ms * 1000000L

@@ -23,8 +23,11 @@ class EndOffsetsTest {
     def close(): Unit = closed.incrementAndGet()
   }
 
-  private def asker(broker: Broker, lingerMs: Long = 60000L): EndOffsetAsker =
-    new EndOffsetAsker(() => broker.open(), _ => true, everyMs = 1L, lingerMs, retryMs = 1L)
+  private val HourMs = 3600000L
+
+  private def asker(
+      broker: Broker, lingerMs: Long = 60000L, everyMs: Long = 1L, afterMs: Long = 0L): EndOffsetAsker =
+    new EndOffsetAsker(() => broker.open(), _ => true, everyMs, lingerMs, retryMs = 1L, afterMs)
 
   private def settle(isSo: => Boolean): Unit = while (!isSo) Thread.sleep(1L)
 
@@ -91,12 +94,38 @@ class EndOffsetsTest {
 
   @Test def aPartitionThatIsNewIsAskedForAtOnce(): Unit = {
     val broker = new Broker
-    val hourly = new EndOffsetAsker(() => broker.open(), _ => true, everyMs = 3600000L)
+    val hourly = asker(broker, everyMs = HourMs)
     val first = hourly.watch("t-0")
     broker.answers.put(Right(1L))
     settle(first.end == 1L)
     broker.answers.put(Right(2L))
     val second = hourly.watch("t-1")
     settle(second.end == 2L)
+  }
+
+  /** Nothing was asked while no instance read it: between two epochs, or while the query was down. */
+  @Test def aPartitionThatIsReadAgainIsAskedForAtOnceIfItsFigureIsOld(): Unit = {
+    val broker = new Broker
+    val hourly = asker(broker, everyMs = HourMs)
+    val figure = hourly.watch("t-0")
+    broker.answers.put(Right(1L))
+    settle(figure.end == 1L)
+    hourly.leave(figure)
+    figure.atNs -= 2L * HourMs * 1000000L
+    broker.answers.put(Right(2L))
+    assertSame(figure, hourly.watch("t-0"))
+    settle(figure.end == 2L)
+    assertEquals(1L, figure.first, "what came meanwhile has arrived")
+  }
+
+  @Test def aPartitionThatIsLeftIsAskedForALittleLonger(): Unit = {
+    val broker = new Broker
+    val asking = asker(broker, afterMs = HourMs)
+    val figure = asking.watch("t-0")
+    broker.answers.put(Right(1L))
+    settle(figure.end == 1L)
+    asking.leave(figure)
+    for (end <- 2L to 5L) broker.answers.put(Right(end))
+    settle(figure.end == 5L)
   }
 }
