@@ -32,6 +32,8 @@ final class EndOffset {
 trait EndOffsetClient {
   /** Must return or throw within seconds. */
   def ends(partitions: Seq[AnyRef]): Map[AnyRef, Long]
+  /** How many partitions the topics of these have, by topic; as of some seconds ago. */
+  def sizes(partitions: Seq[AnyRef]): Map[String, Int]
   def isOutage(error: Throwable): Boolean
   def close(): Unit
 }
@@ -39,16 +41,19 @@ trait EndOffsetClient {
 /**
  * Asks for the ends of all partitions that are read here with the same options, again and again, on a thread of its
  * own: a broker that does not answer delays no report and no row, and its figures grow old. A partition that nothing
- * reads any more is asked for a little longer, for afterMs: the next epoch reads it soon. The thread ends when nothing
- * was read for a while.
+ * reads any more is asked for a little longer, for afterMs: the next epoch reads it soon. Less often it asks how many
+ * partitions the topics have. The thread ends when nothing was read for a while.
  */
 final class EndOffsetAsker(
     open: () => EndOffsetClient, ended: EndOffsetAsker => Boolean, everyMs: Long = 400L, lingerMs: Long = 30000L,
-    retryMs: Long = 2000L, afterMs: Long = 2000L) extends Logging {
+    retryMs: Long = 2000L, afterMs: Long = 2000L, sizesMs: Long = 5000L) extends Logging {
   private val partitions = mutable.Map[AnyRef, EndOffset]()
   private var isNew = false
   private var usedNs = System.nanoTime()
   private var isTold = false
+  private var sizesNs = usedNs - sizesMs * 1000000L // only of its own thread
+  /** By topic; only of those that are read. */
+  @volatile private[kafka] var sizes = Map.empty[String, Int]
 
   private[kafka] val thread = new Thread(() => run(), "barograph-end-offsets")
   thread.setDaemon(true)
@@ -78,10 +83,15 @@ final class EndOffsetAsker(
       try {
         if (client == null) client = open()
         val wanted = synchronized { isNew = false; partitions.filter(p => isWanted(p._2)).toMap }
-        if (wanted.nonEmpty) {
+        if (wanted.isEmpty) sizes = Map.empty
+        else {
           val found = client.ends(wanted.keys.toSeq)
           val nowNs = System.nanoTime()
           for ((partition, end) <- found; at <- wanted.get(partition)) at.put(end, nowNs)
+          if (nowNs - sizesNs >= sizesMs * 1000000L) {
+            sizesNs = nowNs
+            sizes = client.sizes(wanted.keys.toSeq)
+          }
           isTold = false
         }
       } catch {
@@ -135,6 +145,12 @@ object EndOffsets {
       options, new EndOffsetAsker(() => KafkaClient.open(options, partition.getClass.getClassLoader), forget))
     val figure = asker.watch(partition)
     (figure, () => asker.leave(figure))
+  }
+
+  /** How many partitions the topics have that are read here. */
+  def sizes: Seq[TopicSize] = synchronized {
+    for ((options, asker) <- askers.toSeq; (topic, partitions) <- asker.sizes)
+      yield TopicSize(Topic(KafkaInput.brokersOf(options), topic), partitions)
   }
 
   /** False if it has come to be used again. */

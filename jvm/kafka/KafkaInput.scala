@@ -72,10 +72,9 @@ object KafkaInput extends Logging {
 
   /** None if it is no partition of a topic, or of a connector that is built in another way. */
   def of(partition: InputPartition, reader: SupportsRealTimeRead[_]): Option[KafkaInput] =
-    if (partition.getClass.getName != PartitionClass) None
+    if (!isOfTopic(partition)) None
     else try {
-      val topicPartition = get(get(partition, "offsetRange"), "topicPartition")
-      val options = get(partition, "executorKafkaParams").asInstanceOf[JMap[String, AnyRef]]
+      val (topicPartition, options) = read(partition)
       val next = method(reader.getOffset, "partitionOffset")
       // Read by the reporter's thread while the reader moves on: as of a moment ago, as every figure is.
       def offset(): Long = next.invoke(reader.getOffset).asInstanceOf[Long]
@@ -88,6 +87,29 @@ object KafkaInput extends Logging {
         logWarning("this Kafka connector is not known, so the backlog of its topics is not known either", e)
         None
     }
+
+  /** How many partitions of each topic are read, of what a scan reads; empty if it cannot be told. */
+  def topicsOf(partitions: Seq[InputPartition]): Map[Topic, Int] =
+    try {
+      val found = partitions.filter(isOfTopic).map(read).map { case (topicPartition, options) =>
+        Topic(brokersOf(options), KafkaClient.topicOf(topicPartition)) -> topicPartition
+      }
+      // Of one partition there may be several parts, and a query may read a topic twice.
+      found.distinct.groupMapReduce { case (topic, _) => topic }(_ => 1)(_ + _)
+    } catch {
+      case NonFatal(e) =>
+        logDebug("it is not known which topics are read", e)
+        Map.empty
+    }
+
+  private[kafka] def brokersOf(options: JMap[String, AnyRef]): String = String.valueOf(options.get("bootstrap.servers"))
+
+  private def isOfTopic(partition: InputPartition): Boolean = partition.getClass.getName == PartitionClass
+
+  /** The partition as Kafka names it, and the options of its reader. */
+  private def read(partition: InputPartition): (AnyRef, JMap[String, AnyRef]) =
+    (get(get(partition, "offsetRange"), "topicPartition"),
+      get(partition, "executorKafkaParams").asInstanceOf[JMap[String, AnyRef]])
 
   private def get(of: AnyRef, name: String): AnyRef = method(of, name).invoke(of)
 
