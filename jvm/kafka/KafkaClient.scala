@@ -43,7 +43,7 @@ object KafkaClient {
     val own = Option(settings.get("client.id")).fold("barograph")(name => s"$name-barograph")
     settings.put("client.id", s"$own-${numbers.getAndIncrement()}")
     // A consumer that knows how many partitions a topic has asks no more until that is old, by default five minutes.
-    settings.put(MetadataAge, Math.min(SizesMs, age(options)).toString)
+    settings.put(MetadataAge, Math.min(FreshMs, age(options)).toString)
     val thread = Thread.currentThread()
     val before = thread.getContextClassLoader
     // Kafka looks for deserializers and login modules by the thread's loader.
@@ -55,9 +55,9 @@ object KafkaClient {
   }
 
   private val MetadataAge = "metadata.max.age.ms"
-  private val SizesMs = 5000L
+  private val FreshMs = 2500L // half as long as an asker waits, so that this adds little
   private def age(options: JMap[String, AnyRef]): Long =
-    Option(options.get(MetadataAge)).flatMap(_.toString.trim.toLongOption).getOrElse(SizesMs)
+    Option(options.get(MetadataAge)).flatMap(_.toString.trim.toLongOption).getOrElse(FreshMs)
 
   /** partition: a TopicPartition of Kafka. */
   private[kafka] def topicOf(partition: AnyRef): String =
