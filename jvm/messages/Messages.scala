@@ -1,16 +1,17 @@
 package org.apache.spark.barograph.messages
 
 import org.apache.spark.barograph.enforce.{Capacity, Enforced}
+import org.apache.spark.barograph.kafka.{Topic, TopicSize}
 import org.apache.spark.barograph.orders.{HowFar, InstanceKey, Orders, Share}
 import org.apache.spark.barograph.telemetry.{LifeReport, MeterReport, ProcessUse}
 
 /**
  * What an executor saw since its last report, the latest orders it has, the executors that it does not reach, the CPU
- * that it may use, and how it holds instances to their limits.
+ * that it may use, how it holds instances to their limits, and the sizes of the topics that are read there.
  */
 final case class Report(
     executor: String, heard: Long, lives: Seq[LifeReport], process: ProcessUse, unreachable: Seq[String] = Nil,
-    capacity: Capacity = Capacity.unknown, enforced: Enforced = Enforced("", ""))
+    capacity: Capacity = Capacity.unknown, enforced: Enforced = Enforced("", ""), topics: Seq[TopicSize] = Nil)
 
 /**
  * Each message as bytes, and back. From an executor: hello (its name; sent with a reference to its mailbox) and report;
@@ -84,6 +85,7 @@ object Messages {
     to.text(report.capacity.groupName)
     to.long(report.capacity.groupMilliCores); to.long(report.capacity.allowedMilliCores)
     to.text(report.enforced.way); to.text(report.enforced.because)
+    to.each(report.topics) { size => to.text(size.topic.brokers); to.text(size.topic.name); to.int(size.partitions) }
   }
 
   def reportIn(message: Array[Byte]): Report = read(message, Wire.Report) { from =>
@@ -95,7 +97,7 @@ object Messages {
       from.long(), from.long(), from.long(), from.longs(), meterIn(from)))
     Report(
       executor, heard, lives, process, from.each(from.text()), Capacity(from.text(), from.long(), from.long()),
-      Enforced(from.text(), from.text()))
+      Enforced(from.text(), from.text()), from.each(TopicSize(Topic(from.text(), from.text()), from.int())))
   }
 
   private def write(to: MessageWriter, meter: MeterReport): Unit = {

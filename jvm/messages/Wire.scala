@@ -14,7 +14,7 @@ import scala.collection.mutable
  * in each byte, lowest first, so small ones are short; a text that occurs again is the number of its first occurrence.
  */
 object Wire {
-  val Version: Byte = 6
+  val Version: Byte = 7
 
   val Hello: Byte = 1
   val Report: Byte = 2

@@ -134,9 +134,10 @@ class CuttableReader(
   /**
    * Whether a call waited for rows: it found none, or it took long and, by the last figure, no row was there before.
    */
-  private def waited(ns: Long, found: Boolean): Boolean = !found || ns >= CuttableReader.ShortNs && {
+  private def waited(ns: Long, found: Boolean): Boolean = {
     val load = life.meter.load
-    load == null || load.dueRows(System.currentTimeMillis()) <= load.position(life.rowsRead.value)
+    if (load != null) load.called(found, ns)
+    !found || ns >= CuttableReader.ShortNs && (load == null || load.hadNone(life.rowsRead.value))
   }
 
   /** A thread that is interrupted would not wait: it would use CPU all the time, and owe ever more for that. */

@@ -3,6 +3,7 @@ package org.apache.spark.barograph.planner
 import scala.collection.mutable
 
 import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.kafka.{KafkaInput, Topics}
 import org.apache.spark.barograph.orders.{Ledger, TopologyOrders}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.SparkSession
@@ -54,9 +55,15 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
     val scaled = scale(cuttable, named, orders)
     val stages = nameStages(scaled)
     val sketch = sketchOf(stages)
+    val scans = stages.flatMap { case (_, stage) => stage.scans }
+    Topics.planned(name, runId, KafkaInput.topicsOf(scans.filter(readsAll).flatMap(_.inputPartitions)))
     val seats = Ledger.seat(name, runId, epoch, sketch, SparkInternals.context(session))
     mark(scaled, stages, seats, Marks(name, runId, epoch))
   }
+
+  /** Whether it reads all partitions of its topics, also those to come. One with option assign never reads others. */
+  private def readsAll(scan: RealTimeStreamScanExec): Boolean =
+    SteerRealTime.Subscribed.exists(scan.stream.toString.startsWith)
 
   /** The scan reads the source in slices, so that an order can end the epoch. */
   private def makeCuttable(plan: SparkPlan, of: Marks): SparkPlan = plan.transformUp {
@@ -149,6 +156,9 @@ class SteerRealTime(session: SparkSession) extends Rule[SparkPlan] with Logging 
 }
 
 object SteerRealTime {
+  /** How sources describe themselves in a query's progress. */
+  private val Subscribed = Seq("KafkaV2[Subscribe[", "KafkaV2[SubscribePattern[")
+
   /** The name of the query; one without a name, or with an empty one, is known by its id, as in a supervisor. */
   def topologyName(queryName: String, queryId: String): String =
     Option(queryName).filter(_.nonEmpty).getOrElse(s"query-${queryId.take(8)}")

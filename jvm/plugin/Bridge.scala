@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.barograph.internals.{Repartition, SparkInternals}
+import org.apache.spark.barograph.kafka.Topics
 import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.orders.{Avoided, DrainCheck, InstanceKey, Ledger, Share, Warm}
 import org.apache.spark.barograph.telemetry.{Totals, View}
@@ -152,6 +153,17 @@ object Bridge {
     }
     json.writeValueAsString(
       java.util.Map.of[String, AnyRef]("last", last.asJava, "leaving", SparkInternals.decommissioned(context).asJava))
+  }
+
+  /**
+   * [[topology, topic, partitions that its present epoch reads, partitions that there are], ...] as JSON: topics that
+   * have grown since the epoch began.
+   */
+  def grownTopics(): String = {
+    val runs = Ledger.epochsNow.map(_.runId).toSet
+    json.writeValueAsString(Topics.grown(runs).map { g =>
+      java.util.List.of[AnyRef](g.topology, g.topic, Int.box(g.read), Int.box(g.partitions))
+    }.asJava)
   }
 
   /** Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since. */

@@ -6,6 +6,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.api.plugin.{DriverPlugin, PluginContext}
 import org.apache.spark.barograph.enforce.Way
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
+import org.apache.spark.barograph.kafka.Topics
 import org.apache.spark.barograph.lease.Leases
 import org.apache.spark.barograph.messages.{Malformed, Messages, Wire}
 import org.apache.spark.barograph.orders.{Avoided, ExecutorSeats, Ledger}
@@ -22,6 +23,7 @@ class DriverHands extends DriverPlugin {
     Ledger.enforceBy(context.getConf.get(Way.Setting, Way.Auto))
     Avoided.reset()
     Totals.reset()
+    Topics.reset()
     Mailboxes.reset()
     Stillborn.reset()
     FreshReports.reset()
@@ -71,6 +73,7 @@ object DriverHands {
     Totals.take(report.executor, report.lives, report.process)
     Avoided.reported(report.executor, report.unreachable)
     Ledger.executorSays(report.executor, report.capacity, report.enforced)
+    Topics.reported(report.topics)
     val now = Ledger.current
     if (report.heard < now.version) Some(Messages.orders(now)) else None
   }

@@ -9,6 +9,7 @@ import com.sun.management.OperatingSystemMXBean
 import org.apache.spark.api.plugin.{ExecutorPlugin, PluginContext}
 import org.apache.spark.barograph.enforce.{Capacity, Enforcer, Groups, OwnGroup}
 import org.apache.spark.barograph.internals.{Mailbox, SparkInternals}
+import org.apache.spark.barograph.kafka.EndOffsets
 import org.apache.spark.barograph.messages.{Malformed, Messages}
 import org.apache.spark.barograph.orders.Shares
 import org.apache.spark.barograph.shuffle.ShuffleKey
@@ -41,7 +42,7 @@ class ExecutorHands extends ExecutorPlugin {
     }
     reporter = new Reporter(
       executor, plugin.ask(_), () => process(), unreachable = () => reach.unreachable, capacity = () => Capacity.now(),
-      enforced = () => enforcer.enforced)
+      enforced = () => enforcer.enforced, topics = () => EndOffsets.sizes)
     ExecutorHands.reporter = reporter
     val mailbox = Mailbox.open(s"barograph-orders-$executor", ExecutorMail.take, ExecutorMail.answer(_))
     Reporter.follow(plugin.ask(Array[AnyRef](Messages.hello(executor), mailbox)))

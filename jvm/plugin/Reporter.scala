@@ -3,6 +3,7 @@ package org.apache.spark.barograph.plugin
 import java.util.concurrent.{Executors, TimeUnit}
 
 import org.apache.spark.barograph.enforce.{Capacity, Enforced}
+import org.apache.spark.barograph.kafka.TopicSize
 import org.apache.spark.barograph.messages.{Messages, Report}
 import org.apache.spark.barograph.orders.Cuts
 import org.apache.spark.barograph.telemetry.{LifeReport, Lives, ProcessUse, ReportedLives}
@@ -26,7 +27,8 @@ final class Reporter(
     silentMs: Long = 1000L,
     unreachable: () => Seq[String] = () => Nil,
     capacity: () => Capacity = () => Capacity.unknown,
-    enforced: () => Enforced = () => Enforced("", "")) extends Logging {
+    enforced: () => Enforced = () => Enforced("", ""),
+    topics: () => Seq[TopicSize] = () => Nil) extends Logging {
   private val clock = Executors.newSingleThreadScheduledExecutor { task =>
     val thread = new Thread(task, "barograph-report")
     thread.setDaemon(true)
@@ -71,7 +73,7 @@ final class Reporter(
   }
 
   private def written(found: Seq[LifeReport]): Array[Byte] =
-    Messages.report(Report(executor, Cuts.version, found, process(), unreachable(), capacity(), enforced()))
+    Messages.report(Report(executor, Cuts.version, found, process(), unreachable(), capacity(), enforced(), topics()))
 }
 
 object Reporter {

@@ -4,7 +4,7 @@ package org.apache.spark.barograph.telemetry
  * What one instance of a source reads, of a source that knows which rows are due, read or not. The input partition of a
  * source may be one; for Kafka there is [[org.apache.spark.barograph.kafka.KafkaInput]]. Rows are counted from any
  * fixed place of the partition, for Kafka by their offsets. The reporter's thread calls it, while the instance runs and
- * after it has ended: it must answer at once and must not throw.
+ * after it has ended, and the instance's own thread where that is said: it must answer at once and must not throw.
  */
 trait DueRows {
   /**
@@ -24,6 +24,12 @@ trait DueRows {
 
   /** How much older than usual that answer is. */
   def ageMs: Long = 0L
+
+  /** A call for the next row took so long. By the instance's own thread, after each call of a reader that is timed. */
+  def called(found: Boolean, ns: Long): Unit = ()
+
+  /** Whether, by the last figure, no row was there before the one that was just found. Called in the same way. */
+  def hadNone(read: Long): Boolean = dueRows(System.currentTimeMillis()) <= position(read)
 
   /** The instance does not read any more. */
   def close(): Unit = ()

@@ -41,6 +41,15 @@ def options(broker: Broker) -> dict[str, str]:
     return {f"kafka.{name}": value for name, value in given.items()}
 
 
+def properties(spark: SparkSession, broker: Broker, **more: str) -> Any:
+    """Of a client of Kafka in the driver's JVM, which is given them as Java has them."""
+    jvm: Any = spark._jvm
+    given = jvm.java.util.Properties()
+    for name, value in {**options(broker), **more}.items():
+        given.put(name.removeprefix("kafka.").replace("_", "."), value)
+    return given
+
+
 def settle(condition: Callable[[], bool], what: str, timeout_s: float = 120.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -65,10 +74,7 @@ class Topic:
 
     def grow(self, partitions: int) -> None:
         jvm: Any = self._spark._jvm
-        given = jvm.java.util.Properties()
-        for name, value in options(self._broker).items():
-            given.put(name.removeprefix("kafka."), value)
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(given)
+        admin = jvm.org.apache.kafka.clients.admin.Admin.create(properties(self._spark, self._broker))
         wanted = jvm.java.util.HashMap()
         wanted.put("lines", jvm.org.apache.kafka.clients.admin.NewPartitions.increaseTo(partitions))
         admin.createPartitions(wanted).all().get()
@@ -87,8 +93,8 @@ class Looking:
     """At the sources, since the last look: rows arrived and read; the backlog, None where it is unknown. time_s: idle,
     busy and blocked, of instances that had a backlog at the last two looks, or that had none."""
 
-    def __init__(self, engine: SparkEngine) -> None:
-        self._engine = engine
+    def __init__(self, engine: SparkEngine, topology: str = "counting") -> None:
+        self._engine, self._topology = engine, topology
         self.instances = self.arrived = self.read = 0
         self.backlog: int | None = None
         self._had: dict[Instance, float] = {}
@@ -96,11 +102,11 @@ class Looking:
 
     def again(self) -> "Looking":
         now = self._engine.observe("test")
-        found = next((t for t in now.topology_metrics if t.topology == "counting"), None)
+        found = next((t for t in now.topology_metrics if t.topology == self._topology), None)
         self.backlog = int(found.backlog_rows) if found is not None and found.backlog_known else None
         sources = [o for t in now.topologies for o in t.operators if o.source]
         self.instances = sum(o.parallelism for o in sources)
-        rows = [now.metrics.of_operator("counting", o.name) for o in sources]
+        rows = [now.metrics.of_operator(self._topology, o.name) for o in sources]
         self.arrived += int(sum(r.arrived for r in rows))
         self.read += int(sum(r.executed for r in rows))
         self._times(now, {o.name for o in sources})

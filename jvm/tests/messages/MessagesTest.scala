@@ -1,6 +1,7 @@
 package org.apache.spark.barograph.messages
 
 import org.apache.spark.barograph.enforce.{Capacity, Enforced}
+import org.apache.spark.barograph.kafka.{Topic, TopicSize}
 import org.apache.spark.barograph.orders.{HowFar, InstanceKey, Orders, Share}
 import org.apache.spark.barograph.telemetry.{LifeReport, MeterReport, ProcessUse}
 import org.junit.jupiter.api.Assertions._
@@ -48,9 +49,11 @@ class MessagesTest {
   @Test def aReportComesBack(): Unit = {
     val second = life.copy(index = 4, endedMs = 5L, output = Array.emptyLongArray, meter = meter.copy(loadMs = 77L))
     val (capacity, enforced) = (Capacity("/pod/1", 1500L, 8000L), Enforced("cooperative", "no rights"))
+    val topics = Seq(TopicSize(Topic("a:9092,b:9092", "wörter"), 6), TopicSize(Topic("a:9092,b:9092", "t"), 1))
     val found = Messages.reportIn(Messages.report(
-      Report("executor-1", 8L, Seq(life, second), ProcessUse(-5L, 6L), Seq("2"), capacity, enforced)))
+      Report("executor-1", 8L, Seq(life, second), ProcessUse(-5L, 6L), Seq("2"), capacity, enforced, topics)))
     assertEquals((Seq("2"), capacity, enforced), (found.unreachable, found.capacity, found.enforced))
+    assertEquals(topics, found.topics)
     assertEquals(("executor-1", 8L, ProcessUse(-5L, 6L)), (found.executor, found.heard, found.process))
     assertEquals(Seq(life, second).map(plain), found.lives.map(plain))
   }

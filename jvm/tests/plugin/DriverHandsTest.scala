@@ -2,6 +2,7 @@ package org.apache.spark.barograph.plugin
 
 import org.apache.spark.SparkConf
 import org.apache.spark.barograph.internals.SparkInternals
+import org.apache.spark.barograph.kafka.{GrownTopic, Topic, TopicSize, Topics}
 import org.apache.spark.barograph.messages.{Messages, Report}
 import org.apache.spark.barograph.orders.{ExecutorSeats, Ledger}
 import org.apache.spark.barograph.telemetry.ProcessUse
@@ -16,6 +17,7 @@ class DriverHandsTest {
   @BeforeEach def forget(): Unit = {
     Ledger.reset()
     Mailboxes.reset()
+    Topics.reset()
   }
 
   private val fourCores = SparkListenerExecutorAdded(1L, "1", new ExecutorInfo("h", 4, Map.empty, Map.empty))
@@ -26,6 +28,14 @@ class DriverHandsTest {
       val found = DriverHands.seatsOf(fourCores, SparkInternals.tasksAtOnce(conf, _))
       assertEquals(ExecutorSeats("1", "h", seats, 1L, cores = 4), found, s"spark.task.cpus=$cpus")
     }
+
+  @Test def theSizesOfTopicsAreTaken(): Unit = {
+    val topic = Topic("a:9092", "lines")
+    Topics.planned("t", "run", Map(topic -> 4))
+    DriverHands.taken(Messages.report(
+      Report("1", 0L, Nil, ProcessUse(1L, 2L), topics = Seq(TopicSize(topic, 6)))))
+    assertEquals(Seq(GrownTopic("t", "run", "lines", 4, 6)), Topics.grown(_ => true))
+  }
 
   private def report(heard: Long): Array[Byte] = Messages.report(Report("1", heard, Nil, ProcessUse(1L, 2L)))
 

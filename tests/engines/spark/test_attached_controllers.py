@@ -29,6 +29,17 @@ def test_one_acts_and_any_number_advise() -> None:
     assert known.verb(None)[0]["since_ms"] == 12_500
 
 
+def test_only_those_that_are_there_count_as_advising() -> None:
+    known = AttachedControllers()
+    assert not known.only_advise(), "without a controller a driver keeps its queries going"
+    known.verb(request("advise"))
+    assert known.only_advise()
+    acting = known.verb(request("act"))
+    assert not known.only_advise()
+    known.detach(acting)
+    assert known.only_advise()
+
+
 def test_each_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptureFixture) -> None:
     known = AttachedControllers()
     with caplog.at_level(logging.INFO, "barograph"):

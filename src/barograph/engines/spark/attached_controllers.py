@@ -77,6 +77,12 @@ class AttachedControllers:
         with self._lock:
             return [{**asdict(entry), "attached": there} for entry, there in self._now()]
 
+    def only_advise(self) -> bool:
+        """Whether controllers are attached and none of them acts."""
+        with self._lock:
+            modes = {entry.mode for entry, there in self._now() if there}
+        return modes == {ADVISE}
+
     def verb(self, body: Any) -> Any:
         """Without a body the table; else attach or detach one."""
         if body is None:

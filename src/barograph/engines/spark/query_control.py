@@ -5,7 +5,7 @@ A query that is stopped between two epochs repeats no row. When that is done is 
 
 from collections.abc import Collection
 
-from barograph.engines.spark.bridge.reports import LastReport
+from barograph.engines.spark.bridge.reports import GrownTopic, LastReport
 from barograph.engines.spark.observer import Observer
 from barograph.model import Snapshot
 
@@ -63,6 +63,10 @@ class QueryControl(Observer):
         if self._now() - self._leaving[0] >= LEAVING_S:
             self.last_reports()
         return self._leaving[1]
+
+    def grown_topics(self) -> list[GrownTopic]:
+        """Topics that have more partitions by now than a present epoch reads."""
+        return self._bridge.grown_topics()
 
     def seated_on(self, executors: Collection[str]) -> dict[str, int]:
         """Topologies with instances on one of these, and their present epochs."""

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from barograph.engines.spark.bridge.message import Message
 from barograph.engines.spark.bridge.query_run import QueryRunEnd, read_end
-from barograph.engines.spark.bridge.reports import LastReport
+from barograph.engines.spark.bridge.reports import GrownTopic, LastReport
 from barograph.model import BadInput, Instance
 
 # A thread that asks for the first time opens a connection of its own.
@@ -171,6 +171,10 @@ class Bridge:
         found = json.loads(self._bridge.lastReports(self._session))
         reports = {executor: LastReport(ms / 1000.0, tuple(others)) for executor, (ms, others) in found["last"].items()}
         return reports, tuple(found["leaving"])
+
+    def grown_topics(self) -> list[GrownTopic]:
+        """Topics that have more partitions by now than a present epoch reads."""
+        return [GrownTopic(*found) for found in json.loads(self._bridge.grownTopics())]
 
     def stillborn(self) -> str:
         """Why executors end before their part of the plug-in runs; empty if none did, or one has come to run since."""

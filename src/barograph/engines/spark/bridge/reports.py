@@ -44,6 +44,16 @@ class LastReport:
 
 
 @dataclass(frozen=True, slots=True)
+class GrownTopic:
+    """A topic that has more partitions by now than the present epoch of a topology reads."""
+
+    topology: str
+    topic: str
+    read: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedEpoch:
     """An epoch that the planner began. orders: the number of the orders it was planned by."""
 

@@ -37,6 +37,7 @@ from barograph.engines.spark.executors.decommissions import Decommissions
 from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
+from barograph.engines.spark.query.grown_topics import GrownTopics
 from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.engines.spark.query.start.checkpoint_claims import CheckpointClaims, qualified_by, used_in
 from barograph.engines.spark.query.start.first_size import PLANNED, SizeChoice
@@ -86,6 +87,7 @@ class Supervisor:
         self.endpoint: Endpoint | None = None
         self._ending: list[Callable[[], object]] = []
         self._folder = None if run is None else run.folder
+        topics = GrownTopics(self.engine, lambda: not (self.frozen or self.controllers.only_advise()))
         self.bounds = EpochBounds(self.engine, self._paced, lambda: self.frozen, stale_s=config["guards.stale"])
         if engine is None:  # the session's settings are known to the plug-in, a file's are not
             self.engine.enforce(config["enforce"])
@@ -96,7 +98,13 @@ class Supervisor:
         # Executors have a thread of their own: upkeep may wait for the engine's lock, and then the look at them would
         # come late, as if the driver had been stopped.
         self._upkeep = [
-            RegularUpkeep({"keeping up limits and orders": self.engine, "bounding epochs": self.bounds}),
+            RegularUpkeep(
+                {
+                    "keeping up limits and orders": self.engine,
+                    "bounding epochs": self.bounds,
+                    "looking for grown topics": topics,
+                }
+            ),
             RegularUpkeep({"looking for hung and cut off executors": ExecutorWatch(self.engine, *judges)}),
             RegularUpkeep({"leaving decommissioned executors": Decommissions(self.engine)}),
         ]
