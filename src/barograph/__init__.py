@@ -43,6 +43,7 @@ def start(
     options: Mapping[str, object] | None = None,
     limits: Mapping[str, tuple[int | None, int | None]] | None = None,
     history: str | None = None,
+    session: "SparkSession | None" = None,
 ) -> "Supervised":
     """Start a query and keep it alive: it is started again from its checkpoint whenever an executor or a node dies.
 
@@ -56,17 +57,20 @@ def start(
     for decisions. A controller steers all queries of its driver: others are started with the same policy and mode.
     level, desired_nodes, minimum_nodes: its priority (1 is highest) and what policies that share out whole nodes go by.
     limits: the least and the most instances of operators, as in ``{"split": (1, 8)}``; None for no bound.
-    options: any option by its name (``"guards.cooldown": "30s"``), and options of the policy by theirs.
+    options: those of queries and controllers by name (``"guards.cooldown": "30s"``), and those of the policy by theirs.
+    session: that of the query, where ``build`` is a function and the program has several; a writer has its own.
 
     Where an argument is None, the option of its name decides (``policy``, ``mode``, ``history``, ``query.level`` ...):
-    spark.barograph.* keys of the session, then barograph.toml of the working directory, then the defaults. So do
-    restart.* for restarts, and recovery and epochs.* for the length of its epochs: they are ended early enough that a
-    failure is made up for within the recovery target, unless a policy only advises and ``recovery`` was not set.
+    spark.barograph.* keys of the session, then barograph.toml of the working directory, then the defaults. Keys of
+    single queries may be set by ``spark.conf.set`` before each start. So do restart.* for restarts, and recovery and
+    epochs.* for the length of its epochs: they are ended early enough that a failure is made up for within the recovery
+    target, unless a policy only advises and ``recovery`` was not set.
     """
     from barograph.config import resolve
+    from barograph.config.when_read import refuse_without_policy
     from barograph.config.written.operators import ranges_as_text
     from barograph.control.steered_start import split_options, start_query
-    from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
+    from barograph.engines.spark.driver.application import session_of, session_settings, supervisor_of_session
     from barograph.priority.declared_triggers import DeclaredTriggers
     from barograph.priority.service import priorities_of, serve
     from barograph.submit.hooks import say_left_out_of_session
@@ -75,10 +79,12 @@ def start(
     given |= {"query.level": level, "query.desired-nodes": desired_nodes, "query.minimum-nodes": minimum_nodes}
     given |= {"query.instances": None if limits is None else ranges_as_text(limits)}
     ours, of_policy = split_options(options or {})
-    config = resolve(spark=session_settings(), mapping=ours, arguments=given)
+    spark = session or session_of(build)
+    config = resolve(spark=session_settings(spark), mapping=ours, arguments=given)
+    refuse_without_policy(ours, config)
     triggers = DeclaredTriggers.of(config)
-    supervisor = supervisor_of_session(serve)
-    say_left_out_of_session()
+    supervisor = supervisor_of_session(serve, spark)
+    say_left_out_of_session(spark)
     query = start_query(supervisor, build, config, checkpoint, of_policy)
     if triggers:
         priorities_of(supervisor).watch(query.topology, triggers)

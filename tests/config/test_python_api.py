@@ -1,14 +1,22 @@
 """``barograph.start`` goes by its arguments, then the session's keys, then barograph.toml, then the defaults."""
 
+import re
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import barograph
+from barograph.config import OPTIONS, Config, Kind, Option
+from barograph.config.option import Scope
+from barograph.config.values import in_toml, read
 from barograph.control import steered_start
+from barograph.control.attach import controller_config
 from barograph.engines.epoch_length import Recovery
 from barograph.engines.spark.driver import application
 from barograph.engines.spark.folders import STATE_VARIABLE
@@ -17,21 +25,51 @@ from barograph.engines.spark.query.query_options import QueryOptions
 from barograph.model import BadInput
 from barograph.priority import RateTrigger, service
 from barograph.priority.declared_triggers import DeclaredTriggers
+from barograph.submit import hooks
+
+
+class Session:
+    """application: Spark's settings as they were when it was made. since: what was set in the session since then."""
+
+    def __init__(self) -> None:
+        self.application: dict[str, str] = {}
+        self.since: dict[str, str] = {}
+        self.sparkContext = self
+
+    def getConf(self) -> SimpleNamespace:  # noqa: N802  # Spark's name
+        return SimpleNamespace(getAll=lambda: list(self.application.items()))
+
+    @property
+    def conf(self) -> SimpleNamespace:
+        return SimpleNamespace(getAll={**self.application, **self.since})
 
 
 @pytest.fixture
-def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the supervisor is asked for, and the settings of the session."""
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    """The only one of the program. As in a thread that the program started, none is active."""
+    found = Session()
+    monkeypatch.setattr(SparkContext, "_active_spark_context", found)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", found)
+    return found
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Session) -> dict[str, Any]:
+    """What the supervisor is asked for, and for which session."""
+    assert session is not None
     monkeypatch.chdir(tmp_path)
-    found: dict[str, Any] = {"session": {}}
+    found: dict[str, Any] = {}
     supervisor = SimpleNamespace(
         start=lambda build, _checkpoint, **more: found.update(more, build=build) or SimpleNamespace(topology="words"),
         serve=lambda: SimpleNamespace(path=Path("driver.sock")),
         on_close=lambda _call: None,
         queries=(),
     )
-    monkeypatch.setattr(application, "supervisor_of_session", lambda _serve: supervisor)
-    monkeypatch.setattr(application, "session_settings", lambda: found["session"])
+    monkeypatch.setattr(
+        application, "supervisor_of_session", lambda _serve, spark: found.update(supervised=spark) or supervisor
+    )
+    monkeypatch.setattr(hooks, "say_left_out_of_session", lambda spark: found.update(looked_at=spark))
     return found
 
 
@@ -39,15 +77,21 @@ def build() -> Any:
     raise AssertionError("nothing is started here")
 
 
+def writer_in(session: Session) -> DataStreamWriter:
+    made = DataStreamWriter.__new__(DataStreamWriter)
+    made._df = SimpleNamespace(sparkSession=session)  # type: ignore[assignment]
+    return made
+
+
 def test_the_defaults(started: dict[str, Any]) -> None:
     barograph.start(build)
     assert (started["options"], started["limits"]) == (QueryOptions(), RestartLimits())
 
 
-def test_arguments_win_over_keys_and_keys_over_the_file(started: dict[str, Any]) -> None:
+def test_arguments_win_over_keys_and_keys_over_the_file(started: dict[str, Any], session: Session) -> None:
     text = "[query]\nlevel = 3\ndesired-nodes = 4\nminimum-nodes = 1\n[restart]\nin-a-row = 5\n"
     Path("barograph.toml").write_text(text, encoding="utf-8")
-    started["session"] = {"spark.barograph.query.desiredNodes": "2", "spark.barograph.query.level": "2"}
+    session.application = {"spark.barograph.query.desiredNodes": "2", "spark.barograph.query.level": "2"}
     barograph.start(build, level=1)
     assert started["options"] == QueryOptions(level=1, desired_nodes=2, minimum_nodes=1)
     assert started["limits"] == RestartLimits(in_a_row=5)
@@ -108,9 +152,10 @@ def test_an_option_that_the_policy_does_not_use_is_warned_of(
     assert "options" in started
 
 
-def test_the_policy_may_come_from_the_session(started: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("started")
+def test_the_policy_may_come_from_the_session(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = watch_attaching(monkeypatch)
-    started["session"] = {
+    session.application = {
         "spark.barograph.policy": "liu", "spark.barograph.mode": "advise",
         "spark.barograph.options": "theta_pct=10,lend=false",
     }  # fmt: skip
@@ -143,15 +188,17 @@ def test_a_query_is_a_writer_or_a_function(started: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="start takes a DataStreamWriter or a function that returns one, not 3"):
         barograph.start(3)  # type: ignore[arg-type]
     assert "options" not in started
-    writer = DataStreamWriter.__new__(DataStreamWriter)
+    writer = writer_in(Session())
     barograph.start(writer)
     assert started["build"]() is writer
 
 
-def test_options_of_operators_quotas_and_triggers(started: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_operators_quotas_and_triggers(
+    started: dict[str, Any], session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
     watched: list[tuple[Any, ...]] = []
     monkeypatch.setattr(service, "priorities_of", lambda _: SimpleNamespace(watch=lambda *given: watched.append(given)))
-    started["session"] = {"spark.barograph.query.excluded": "count", "spark.barograph.query.quotaExecutors": "2"}
+    session.application = {"spark.barograph.query.excluded": "count", "spark.barograph.query.quotaExecutors": "2"}
     more = {
         "query.cpu": "split=40",
         "query.quota-cpu": 150,
@@ -193,3 +240,130 @@ def test_wrong_bounds_start_nothing(
     with pytest.raises(BadInput, match=said):
         barograph.start(build, **given)
     assert "options" not in started
+
+
+def test_a_query_may_be_started_in_any_thread(started: dict[str, Any], session: Session) -> None:
+    """In one that the program started, no session is active."""
+    barograph.start(build)
+    assert started["supervised"] is started["looked_at"] is session
+    other = Session()
+    barograph.start(writer_in(other))
+    assert started["supervised"] is started["looked_at"] is other
+    barograph.start(build, session=cast(SparkSession, other))
+    assert started["supervised"] is other
+
+
+@pytest.mark.usefixtures("session")
+def test_without_a_session_nothing_is_started(started: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_instantiatedSession", "_active_spark_context"):  # the first session may be one that has ended
+        monkeypatch.setattr(SparkContext if "context" in name else SparkSession, name, None)
+        with pytest.raises(BadInput, match="there is no Spark session yet: make one before"):
+            barograph.start(build)
+        monkeypatch.setattr(SparkSession, "_instantiatedSession", Session())
+    assert "options" not in started
+
+
+def test_each_query_has_what_its_session_says_when_it_is_started(started: dict[str, Any], session: Session) -> None:
+    session.application = {"spark.barograph.query.targetP99": "500", "spark.barograph.query.level": "3"}
+    for target_ms in (50, 70):
+        session.since["spark.barograph.query.targetP99"] = str(target_ms)
+        session.since["spark.barograph.recovery"] = f"{target_ms}s"
+        barograph.start(build)
+        assert started["options"] == QueryOptions(target_p99_ms=target_ms, level=3)
+        assert started["recovery"] == Recovery(recovery_s=target_ms)
+    other = Session()
+    barograph.start(writer_in(other))
+    assert started["options"] == QueryOptions()
+    session.since = {"spark.barograph.latency.column": "at", "spark.barograph.leasePatienceMs": "20000"}
+    barograph.start(build)
+    assert started["options"] == QueryOptions(target_p99_ms=500, level=3)
+
+
+ELSEWHERE = "set it in the builder of the first session, by --conf, or as"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("query.levl", "1", "there is no key 'spark.barograph.query.levl': write spark.barograph.query.level"),
+        ("query.targetP99", "fast", "spark.barograph.query.targetP99 must be a number of ms above 0, not 'fast'"),
+        (
+            "latency.kolumn",
+            "at",
+            "there is no key 'spark.barograph.latency.kolumn': write spark.barograph.latency.column",
+        ),
+        (
+            "cycle", "5s", "spark.barograph.cycle is '5s' in this session and '3s' in its application: a controller "
+            f"steers all queries of an application; {ELSEWHERE} cycle of barograph.start",
+        ),
+        (
+            "enforce", "cgroup", "spark.barograph.enforce is 'cgroup' in this session and not set in its application: "
+            f"it is read when the application is made; {ELSEWHERE} enforce in barograph.toml",
+        ),
+    ],
+)  # fmt: skip
+def test_a_key_that_nothing_would_read_is_refused(
+    started: dict[str, Any], session: Session, key: str, value: str, said: str
+) -> None:
+    session.application = {"spark.barograph.cycle": "3s"}
+    session.since = {f"spark.barograph.{key}": value}
+    with pytest.raises(BadInput, match=re.escape(said)):
+        barograph.start(build)
+    assert "options" not in started
+
+
+STEERED: dict[str, object] = {"policy": "liu", "priority.rate": 10, "priority.above": 5}
+OTHER_VALUES: dict[str, object] = {
+    "policy": "adaptive", "options": ["theta_pct=10"], "history": "seen", "nodes.spare": 2, "quiet.look-cycles": 40,
+    "epochs.most": "400s", "priority.level": 3, "priority.above-off-part": 0.1,
+}  # fmt: skip
+
+
+def other_value(option: Option) -> object:
+    """Than the default."""
+    if option.name in OTHER_VALUES or option.kind is Kind.SWITCH:
+        return OTHER_VALUES.get(option.name, not option.default)
+    if option.choices:
+        return next(c for c in option.choices if c not in (option.default, "restart-app"))
+    if option.example and option.kind is not Kind.TEXTS:
+        return tomllib.loads(f"x = {in_toml(option, read(option, option.example, text=True))}")["x"]
+    return "4s" if option.kind is Kind.DURATION else 1
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda o: o.name)
+def test_each_option_of_a_start_is_used_or_refused(
+    option: Option, started: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Used: the query, its triggers, the bounds of its epochs or its controller are other ones with it."""
+    found: dict[str, Any] = {}
+
+    def attach(socket: Path, config: Config, more: Any) -> SimpleNamespace:
+        found["controller"] = controller_config(config, socket, Path("folder"), more)
+        return SimpleNamespace(close=None)
+
+    watch = SimpleNamespace(watch=lambda _, triggers: found.update(triggers=triggers))
+    monkeypatch.setattr(service, "priorities_of", lambda _: watch)
+    monkeypatch.setattr(steered_start, "attach_once", attach)
+
+    def outcome(**more: object) -> tuple[object, ...]:
+        barograph.start(build, options={**STEERED, **more})
+        return *(started[part] for part in ("options", "limits", "recovery")), found["triggers"], found["controller"]
+
+    if {Scope.QUERY, Scope.CONTROLLER} & {*option.scopes}:
+        assert outcome(**{option.name: other_value(option)}) != outcome()
+        return
+    with pytest.raises(BadInput) as refused:
+        outcome(**{option.name: other_value(option)})
+    said = f"options['{option.name}'] is "
+    if option.scope is Scope.SESSION:
+        assert str(refused.value).startswith(f"{said}read ") and option.key_name in str(refused.value)
+    else:
+        assert str(refused.value).startswith(f"{said}an option of ") and "options" not in started
+
+
+def test_an_option_of_the_controller_needs_a_policy(started: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match=r"options\['cycle'\], options\['guards.stale'\]: needs a policy, for example"):
+        barograph.start(build, options={"cycle": "5s", "recovery": "20s", "guards.stale": "5s"})
+    assert "options" not in started
+    barograph.start(build, options={"recovery": "20s", "epochs.most": "40s"})
+    assert started["recovery"] == Recovery(recovery_s=20.0, most_s=40.0)

@@ -85,7 +85,7 @@ def test_options_of_queries_go_to_spark_as_they_are_read_there() -> None:
     Path("barograph.toml").write_text(FILE + 'minimum-nodes = 1\n[restart]\npatience = "2m"\n', encoding="utf-8")
     settings = resolve().spark_settings()
     assert settings == {
-        "spark.barograph.inFlightMs": "300", "spark.barograph.query.level": "3",
+        "spark.barograph.enforce": "off", "spark.barograph.inFlightMs": "300", "spark.barograph.query.level": "3",
         "spark.barograph.query.minimumNodes": "1", "spark.barograph.restart.patience": "120s",
     }  # fmt: skip
     Path("barograph.toml").unlink()

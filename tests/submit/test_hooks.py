@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyspark.sql import SparkSession
@@ -26,8 +27,9 @@ def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
             sparkContext=SimpleNamespace(getConf=lambda: SimpleNamespace(getAll=lambda: list(conf.items()))),
             _jsparkSession=SimpleNamespace(extensions=lambda: extensions),
         )
-        monkeypatch.setattr(SparkSession, "getActiveSession", lambda: spark)
-        hooks.say_left_out_of_session()
+        # As in a thread that the program started: no session is active there.
+        monkeypatch.setattr(SparkSession, "getActiveSession", lambda: None)
+        hooks.say_left_out_of_session(cast(SparkSession, spark))
         return capsys.readouterr().err.splitlines()
 
     return of

@@ -24,6 +24,7 @@ class Program:
         self.kept: list[str | None] = []
         self.begun: list[tuple[Any, ...]] = []
         self.said: list[str] = []
+        self.sessions: list[object] = []
         self.queries = OwnQueries()
         self.fails: Exception | None = None
         self._folder = default_folder
@@ -37,7 +38,8 @@ class Program:
         monkeypatch.setattr("barograph.submit.kept_starts.remade", lambda writer, _: writer)
         keep_starts(self._keep, self.queries, self.said.append)
 
-    def _keep(self, build: Callable[[], Any], checkpoint: str | None) -> Any:
+    def _keep(self, build: Callable[[], Any], checkpoint: str | None, session: object) -> Any:
+        self.sessions.append(session)
         prepared = build()
         assert isinstance(prepared, PreparedStart)
         with starting_a_run():
@@ -60,7 +62,9 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 def test_a_real_time_query_with_a_checkpoint_is_kept(program: Program) -> None:
-    query = program.writer(REAL_TIME, CHECKPOINT).start("path", format="console")
+    writer = program.writer(REAL_TIME, CHECKPOINT)
+    query = writer.start("path", format="console")
+    assert program.sessions == [writer._spark], "which may be active in no thread"
     assert (program.kept, program.begun, program.said) == ([None], [("path", ("format", "console"))], [])
     assert program.queries.kept() == {"q": query}
     program.writer(REAL_TIME).toTable("table", CheckpointLocation="folder")

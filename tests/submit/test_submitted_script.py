@@ -62,6 +62,39 @@ print(json.dumps({
 sys.exit(5)
 """
 
+THREADS = """
+import json, threading, time
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.getOrCreate()
+handles = {}
+
+def start_one(name):
+    source = spark.readStream.format("org.apache.spark.barograph.ReplaySource").option("partitions", "1")
+    lines = source.option("segments", "0.0:1.0:50.0:50.0").load()
+    writer = lines.writeStream.format("noop").queryName(name).option("checkpointLocation", name)
+    handles[name] = writer.trigger(realTime="2 seconds").start()
+
+threads = [threading.Thread(target=start_one, args=(name,)) for name in ("first", "second")]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+spark.conf.set("spark.barograph.query.levl", "1")
+try: start_one("third")
+except Exception as error: refused = str(error)
+spark.conf.unset("spark.barograph.query.levl")
+spark.conf.set("spark.barograph.query.level", "1")
+start_one("third")
+deadline = time.monotonic() + 600
+while not all(any(p.numInputRows for p in query.recentProgress) for query in handles.values()):
+    assert all(query.isActive for query in handles.values()) and time.monotonic() < deadline
+    time.sleep(0.2)
+print(json.dumps({
+    "active": sorted(q.name for q in spark.streams.active), "kept": [list(q.restarts) for q in handles.values()],
+    "refused": refused,
+}), flush=True)
+handles["third"].awaitTermination()
+"""
+
 
 class Submitted:
     """A program under ``barograph submit``. said: what it wrote, its own output first."""
@@ -226,3 +259,23 @@ def test_another_query_runs_as_spark_runs_it_and_the_settings_of_the_script_are_
     assert f"-- the query rows is not kept: {NOT_REAL_TIME}" in lines
     (missing,) = [line for line in lines if "did not get in" in line]
     assert "spark.sql.streaming.checkpointFileManagerClass is" in missing
+
+
+@pytest.mark.spark
+@pytest.mark.limit(900)
+def test_queries_may_be_started_in_threads_and_with_options_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PySpark gives each of them a thread of the JVM, in which no session is active."""
+    (tmp_path / "app.py").write_text(THREADS)
+    with submitted(tmp_path, "--act", "--workloads", "--master", "local[8]", "app.py") as program:
+        program.settle(lambda: '"active"' in program.said, 800.0)
+        found = next(json.loads(line) for line in program.said.splitlines() if line.startswith("{"))
+        assert found == {
+            "active": ["first", "second", "third"], "kept": [[], [], []],
+            "refused": "there is no key 'spark.barograph.query.levl': write spark.barograph.query.level",
+        }  # fmt: skip
+        capsys.readouterr()
+        assert main(["priority", "list", "--format", "json"]) == 0
+        levels = {row["topology"]: row["level"] for row in json.loads(capsys.readouterr().out)}
+        assert levels == {"first": 2, "second": 2, "third": 1}

@@ -47,14 +47,14 @@ STEERING = (
         "or this option is given",
     ),
     Option(
-        name="enforce", kind=Kind.CHOICE, scope=Scope.CONTROLLER, commands=(RUN, SUBMIT), metavar="WAY", default="auto",
+        name="enforce", kind=Kind.CHOICE, scope=Scope.SESSION, commands=(RUN, SUBMIT), metavar="WAY", default="auto",
         choices=("auto", "cgroup", "cooperative", "off"),
         meaning="how executors hold instances to their CPU limits; auto: cooperative wherever Java knows the CPU time "
         "of a thread",
     ),
     Option(
-        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, commands=(RUN, STEER, SUBMIT), default=30.0,
-        above=0, off="off",
+        name="recovery", kind=Kind.DURATION, scope=Scope.CONTROLLER, also=Scope.QUERY, commands=(RUN, STEER, SUBMIT),
+        default=30.0, above=0, off="off",
         meaning="target recovery time after a failure; no epoch of a supervised query lasts longer than it allows, "
         "under a policy that only advises if it is set; off: epochs have their own length",
     ),
@@ -95,7 +95,8 @@ GUARDS = (
         meaning="cycles in a row in which an operator must need fewer instances before it gets fewer",
     ),
     Option(
-        name="guards.stale", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=3.0, above=0, off="never",
+        name="guards.stale", kind=Kind.DURATION, scope=Scope.CONTROLLER, also=Scope.SESSION, default=3.0, above=0,
+        off="never",
         meaning="age of an instance's figures above which its topology is left as it is",
     ),
     Option(
@@ -141,19 +142,19 @@ GUARDS = (
         meaning="cycles after which the quiet load of a topology is known; cuts wait until then; 0: they do not",
     ),
     Option(
-        name="epochs.down", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=2.0, least=0,
+        name="epochs.down", kind=Kind.DURATION, scope=Scope.CONTROLLER, also=Scope.QUERY, default=2.0, least=0,
         meaning="time from a failure until rows flow again, as the recovery target counts it",
     ),
     Option(
-        name="epochs.least", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=5.0, above=0,
+        name="epochs.least", kind=Kind.DURATION, scope=Scope.CONTROLLER, also=Scope.QUERY, default=5.0, above=0,
         meaning="shortest epoch that the recovery target may lead to",
     ),
     Option(
-        name="epochs.most", kind=Kind.DURATION, scope=Scope.CONTROLLER, default=300.0, above=0,
+        name="epochs.most", kind=Kind.DURATION, scope=Scope.CONTROLLER, also=Scope.QUERY, default=300.0, above=0,
         meaning="longest epoch that the recovery target may lead to",
     ),
     Option(
-        name="epochs.near", kind=Kind.NUMBER, scope=Scope.CONTROLLER, default=0.2, least=0, most=1,
+        name="epochs.near", kind=Kind.NUMBER, scope=Scope.CONTROLLER, also=Scope.QUERY, default=0.2, least=0, most=1,
         meaning="part of an epoch's length by which a new length must differ to be worth a change",
     ),
     Option(

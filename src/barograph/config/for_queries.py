@@ -6,7 +6,7 @@ from barograph.model.topology import LEVEL
 
 QUERIES = (
     Option(
-        name="in-flight", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN, SUBMIT), default=0.2, least=0,
+        name="in-flight", kind=Kind.DURATION, scope=Scope.SESSION, commands=(RUN, SUBMIT), default=0.2, least=0,
         key="spark.barograph.inFlightMs",
         meaning="maximum queueing time in front of an instance; 0s: no limit",
     ),
@@ -129,36 +129,36 @@ QUERIES = (
         meaning="longest wait for seats before a query is given up",
     ),
     Option(
-        name="lease.patience", kind=Kind.DURATION, scope=Scope.QUERY, default=10.0, least=1,
+        name="lease.patience", kind=Kind.DURATION, scope=Scope.SESSION, live=True, default=10.0, least=1,
         key="spark.barograph.leasePatienceMs",
         meaning="a driver that has not renewed its lease on a checkpoint for so long may lose it to another driver",
     ),
     Option(
-        name="executor.hung-after", kind=Kind.DURATION, scope=Scope.QUERY, default=12.0, least=5, off="off",
+        name="executor.hung-after", kind=Kind.DURATION, scope=Scope.SESSION, default=12.0, least=5, off="off",
         meaning="an executor that does not report for so long, while others do, is ended and replaced; if none "
         "reports, all are after half as long again. Longer than any garbage collection, and short enough for the "
         "recovery target. The master and the workers of an embedded cluster may be stopped for as long",
     ),
     Option(
-        name="executors.least", kind=Kind.WHOLE, scope=Scope.QUERY, default=1, least=1,
+        name="executors.least", kind=Kind.WHOLE, scope=Scope.SESSION, default=1, least=1,
         meaning="executors of an application that are not released, however idle they are",
     ),
     Option(
-        name="executors.most", kind=Kind.WHOLE, scope=Scope.QUERY, least=1, example="8",
+        name="executors.most", kind=Kind.WHOLE, scope=Scope.SESSION, least=1, example="8",
         unset="as many as it begins with; on a standalone cluster, as many as there is room for",
         meaning="executors that an application may have; on YARN and Kubernetes further ones are asked for when the "
         "load needs them",
     ),
     Option(
-        name="latency.column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_due_ms",
+        name="latency.column", kind=Kind.TEXT, scope=Scope.SESSION, live=True, default="barograph_due_ms",
         meaning="column with the time at which a row fell due, or at which its event happened",
     ),
     Option(
-        name="latency.read-column", kind=Kind.TEXT, scope=Scope.QUERY, default="barograph_read_ms",
+        name="latency.read-column", kind=Kind.TEXT, scope=Scope.SESSION, live=True, default="barograph_read_ms",
         meaning="column with the time at which a row was read",
     ),
     Option(
-        name="allowlist-check", kind=Kind.SWITCH, scope=Scope.QUERY, default=True,
+        name="allowlist-check", kind=Kind.SWITCH, scope=Scope.SESSION, default=True,
         meaning="refuse queries with operators or sinks that Spark does not allow in real-time mode; the sinks `noop` "
         "and `memory`, and the one that times rows in runs, are allowed",
     ),

@@ -91,7 +91,7 @@ RUNS = (
         meaning="length of an epoch that is not cut",
     ),
     Option(
-        name="timeout", kind=Kind.DURATION, scope=Scope.QUERY, commands=(RUN, SUBMIT), default=30.0, above=0,
+        name="timeout", kind=Kind.DURATION, scope=Scope.SESSION, commands=(RUN, SUBMIT), default=30.0, above=0,
         meaning="latency above which a row of a query is late",
     ),
 )  # fmt: skip

@@ -23,11 +23,13 @@ class Kind(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an option changes: a run of a workload, the cluster, the controller, a query and its restarts, how a program
-    is kept, or what commands log."""
+    """What an option changes, which says when it is read: a run of a workload, the cluster, the session of an
+    application with its executors, the controller, a query and its restarts, how a program is kept, or what commands
+    log."""
 
     RUN = "run"
     CLUSTER = "cluster"
+    SESSION = "session"
     CONTROLLER = "controller"
     QUERY = "query"
     PROGRAM = "program"
@@ -50,6 +52,7 @@ class Option:
     """least, most: bounds that are allowed. above: a bound that is not. unit: of numbers.
 
     off: the word that stands for None ("off", "never"). unset: what happens without a value, where None is the default.
+    also: what else it changes. live: of an option of the session, the plug-in reads its key whenever a query starts.
     commands: those with a flag of it. flag, key: where they differ from the name. form: what a text, or each text of a
     list, must look like; None for any.
     """
@@ -58,6 +61,8 @@ class Option:
     kind: Kind
     scope: Scope
     meaning: str
+    also: Scope | None = None
+    live: bool = False
     default: object = None
     least: float | None = None
     above: float | None = None
@@ -74,6 +79,10 @@ class Option:
     form: Form | None = None
 
     @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return (self.scope,) if self.also is None else (self.scope, self.also)
+
+    @property
     def flag_name(self) -> str:
         """Empty where no command has a flag of it."""
         return (self.flag or f"--{self.name.rpartition('.')[2]}") if self.commands else ""
@@ -81,7 +90,7 @@ class Option:
     @property
     def key_name(self) -> str:
         """The key in Spark's configuration. Empty for options that must be known before there is a Spark."""
-        if self.scope not in (Scope.CONTROLLER, Scope.QUERY):
+        if self.scope not in (Scope.SESSION, Scope.CONTROLLER, Scope.QUERY):
             return ""
         return self.key or SPARK_PREFIX + re.sub(r"-(\w)", lambda m: m[1].upper(), self.name)
 

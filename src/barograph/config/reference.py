@@ -66,7 +66,8 @@ def _row(option: Option) -> str:
     places = [f"`{option.flag_name}` of {commands}"] if option.commands else []
     places += [f"`{option.key_name}`"] if option.key_name else []
     where = ", ".join(places) or "file only"
-    cells = [f"`{option.name}`", _default(option), _values(option), option.meaning, option.scope.value, where]
+    applies = ", ".join(scope.value for scope in option.scopes)
+    cells = [f"`{option.name}`", _default(option), _values(option), option.meaning, applies, where]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -49,8 +49,9 @@ class Config:
         """The options of a group as the fields of the value that holds them: ``guards`` gives ``cooldown_s`` etc."""
         return {OPTIONS[n].field: value for n, value in self.values.items() if n.startswith(f"{group}.")}
 
-    def spark_settings(self, scopes: Collection[Scope] = (Scope.QUERY,)) -> dict[str, str]:
-        """The options of queries that were set, as Spark's keys. The plug-in and ``barograph.start`` read them.
+    def spark_settings(self, scopes: Collection[Scope] = (Scope.SESSION, Scope.QUERY)) -> dict[str, str]:
+        """The options of sessions and queries that were set, as Spark's keys. The plug-in, the supervisor and
+        ``barograph.start`` read them.
 
         scopes: others too, of which ``barograph.start`` reads those of the controller."""
         return {

@@ -1,11 +1,13 @@
 """Starts a query of a program: kept alive by its driver's supervisor, and steered if the configuration has a policy."""
 
 import logging
+import threading
 from collections.abc import Iterable, Mapping
 
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from barograph.config import OPTIONS, Config
+from barograph.config.when_read import refuse_in_start
 from barograph.control.attach import AttachedController, attach_once
 from barograph.control.first_size import choice_by
 from barograph.control.loop import Mode
@@ -21,6 +23,9 @@ from barograph.policy.declarations import without_effect
 
 log = logging.getLogger(__name__)
 
+_attaching = threading.Lock()
+_starting: set[object] = set()  # queries that have a controller and are not among those of their supervisor yet
+
 
 def start_query(
     supervisor: Supervisor,
@@ -30,21 +35,30 @@ def start_query(
     policy_options: Mapping[str, object] | None = None,
 ) -> Supervised:
     """build: the writer of the query, not started, or a function that makes one. policy_options: besides those of the
-    configuration. What is wrong is refused before the query starts; if it does not start, no controller is left."""
+    configuration. What is wrong is refused before the query starts; if it does not start, no controller is left but
+    that of other queries. Threads of a program may start queries at the same time: they share one controller."""
     made = _build_of(build)
     options, limits = QueryOptions(**config.fields("query")), RestartLimits(**config.fields("restart"))
     recovery = recovery_of(config["recovery"], config.fields("epochs")) if _bounds_epochs(config) else None
-    controller = steer(supervisor, config, policy_options or {})
-    warn_without_effect(config["policy"], options.declared())
+    this = object()
+    with _attaching:
+        controller = steer(supervisor, config, policy_options or {})
+        _starting.add(this)
     try:
+        warn_without_effect(config["policy"], options.declared())
         return supervisor.start(
             made, checkpoint, limits=limits, options=options, recovery=recovery,
             size=choice_by(config, policy_options or {}),
         )  # fmt: skip
     except BaseException:
-        if controller is not None and not supervisor.queries:
-            controller.close()
+        with _attaching:
+            _starting.discard(this)
+            if controller is not None and not _starting and not supervisor.queries:
+                controller.close()
         raise
+    finally:
+        with _attaching:
+            _starting.discard(this)
 
 
 def warn_without_effect(policy: str | None, options: Iterable[str]) -> None:
@@ -69,13 +83,15 @@ def steer(
 
 
 def split_options(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
-    """Options of the configuration by name, and those of the policy: all other names."""
+    """Options of the configuration by name, and those of the policy: all other names. Refused: those that no start
+    reads."""
     for name in options:
         require(isinstance(name, str), f"options: the name of an option must be a text, not {name!r}")
     ours = {name: value for name, value in options.items() if name in OPTIONS or "." in name}
     for name in ours:
         if name not in OPTIONS:
             raise BadInput(f"options: there is no option {name!r}: 'barograph config reference' lists them")
+    refuse_in_start(ours)
     return ours, {name: value for name, value in options.items() if name not in ours}
 
 

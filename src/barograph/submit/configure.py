@@ -85,8 +85,10 @@ def _show_only_its_sentence(error: BadInput) -> None:
 
 
 def our_settings(config: Path | None = None) -> dict[str, str]:
-    """The hooks, the jar for all executors, and the options of queries and controllers that the configuration sets."""
-    return {**plugin_settings(ship=True), **resolve(config).spark_settings((Scope.QUERY, Scope.CONTROLLER))}
+    """The hooks, the jar for all executors, and the options of sessions, queries and controllers that the configuration
+    sets."""
+    scopes = (Scope.SESSION, Scope.QUERY, Scope.CONTROLLER)
+    return {**plugin_settings(ship=True), **resolve(config).spark_settings(scopes)}
 
 
 def _leaves_seats_to_spark(theirs: Mapping[str, str], environment: Mapping[str, str]) -> bool:

@@ -24,11 +24,8 @@ def say_each_once(sentences: Iterable[str], say: Callable[[str], object]) -> Non
             say(sentence)
 
 
-def say_left_out_of_session() -> None:
-    """Of the active session, which is there: by its settings, and by what Spark could load of them."""
-    spark = SparkSession.getActiveSession()
-    if spark is None:
-        return
+def say_left_out_of_session(spark: SparkSession) -> None:
+    """By its settings, and by what Spark could load of them."""
     settings = dict(spark.sparkContext.getConf().getAll())
     found = left_out(settings, plugin_settings())
     named = _RULE in [entry.strip() for entry in settings.get(EXTENSIONS, "").split(",")]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from barograph.config import resolve
 from barograph.control.steered_start import steer
 from barograph.engines.spark.backoff import doubled_s
-from barograph.engines.spark.driver.application import session_settings, supervisor_of_session
+from barograph.engines.spark.driver.application import application_settings, supervisor_of_session
 from barograph.engines.spark.driver.supervisor import Supervisor
 from barograph.engines.spark.query.failures.diagnosis import Death, RestartLimits, diagnose, give_up, wait_s
 from barograph.engines.spark.tolerated import tolerated
@@ -197,8 +197,7 @@ class JvmProgram:
                 theirs = session.sparkContext()
                 jsc, conf = self._jvm.JavaSparkContext(theirs), SparkConf(_jconf=theirs.conf())
                 context = SparkContext(gateway=self._gateway, jsc=jsc, conf=conf)
-            SparkSession(context, session)
-            self._settings = session_settings()
+            self._settings = application_settings(SparkSession(context, session))
             say_new(left_out(self._settings, ours), self._say)
         return self._settings
 

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
@@ -21,8 +22,9 @@ CHECKPOINT = "checkpointLocation"
 NOT_REAL_TIME = "its trigger is not real-time: .trigger(realTime='60 seconds') makes it one"
 NO_CHECKPOINT = "it has no checkpoint to start again from: add .option('checkpointLocation', FOLDER)"
 
-# Takes a function that makes a start, and the checkpoint unless the writer names it; gives the supervised query.
-Keep = Callable[[Build, str | None], Supervised]
+# Takes a function that makes a start, the checkpoint unless the writer names it, and the writer's session; gives the
+# supervised query.
+Keep = Callable[[Build, str | None, SparkSession], Supervised]
 
 
 def keep_starts(keep: Keep, queries: OwnQueries, say: Callable[[str], None]) -> None:
@@ -70,7 +72,7 @@ def _kept(
             return query
 
         try:
-            handle = keep(lambda: PreparedStart(remade(self, notes), begin, named), checkpoint)
+            handle = keep(lambda: PreparedStart(remade(self, notes), begin, named), checkpoint, self._spark)
         except BaseException:
             for begun_id in begun:
                 queries.forget(begun_id)

@@ -47,9 +47,11 @@ def main(words: Sequence[str]) -> None:
 
 def prepare(options: SubmitOptions) -> None:
     """From here on sessions get our settings, and queries are kept."""
+    from pyspark.sql import SparkSession
+
     import barograph
     from barograph.control.attach import histories_here
-    from barograph.engines.spark.driver.application import session_settings
+    from barograph.engines.spark.driver.application import application_settings
     from barograph.engines.spark.query.start.writer_ahead import Build
     from barograph.engines.spark.query.supervised_query import Supervised
     from barograph.logs import settings_of_environment
@@ -64,13 +66,13 @@ def prepare(options: SubmitOptions) -> None:
     config = Path(options.config) if options.config else None
     told, others = ToldDecisions(histories_here, say), list[str]()
 
-    def keep(build: Build, checkpoint: str | None) -> Supervised:
+    def keep(build: Build, checkpoint: str | None, session: SparkSession) -> Supervised:
         started = cast("Any", build)  # also a start that is not a writer's plain one
-        chosen = chosen_policy(options, session_settings())
+        chosen = chosen_policy(options, application_settings(session))
         if chosen != options.usual and chosen not in others:
             others.append(chosen)
             say(f"the program's own settings choose the policy {chosen}, not {options.usual}")
-        query = barograph.start(started, checkpoint, policy=chosen, mode=options.mode)
+        query = barograph.start(started, checkpoint, policy=chosen, mode=options.mode, session=session)
         if settings_of_environment().level is None:  # with a level, the controllers' own logs are on standard error
             told.begin()
         return query

@@ -118,6 +118,16 @@ def test_freeze_and_thaw(driver: ServedCluster, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "sim was not frozen: no controller acts on it\n"
 
 
+@pytest.mark.usefixtures("driver")
+def test_a_file_of_options_may_hold_for_other_commands_too() -> None:
+    Path("barograph.toml").write_text('enforce = "cgroup"\n[query]\nlevel = 1\n', encoding="utf-8")
+    with started("steer", "--conf", "spark.barograph.cycle=300ms") as steer:
+        assert steer.stdout is not None
+        assert steer.stdout.readline().startswith("-- policy adaptive advises")
+        steer.send_signal(signal.SIGTERM)
+        steer.wait(60)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -125,6 +135,14 @@ def test_freeze_and_thaw(driver: ServedCluster, capsys: pytest.CaptureFixture[st
         (["steer", "--policy", "adaptiv"], "--policy must be the name of a policy, not 'adaptiv'"),
         (["steer", "--option", "lent=1"], "policy adaptive has no option 'lent'"),
         (["steer", "--cycle", "2"], "--cycle must be a time above 0s, not '2': write --cycle 2s"),
+        (
+            ["steer", "--conf", "spark.barograph.enforce=cgroup"],
+            "spark.barograph.enforce is read when the session is made: set spark.barograph.enforce in its builder, by",
+        ),
+        (
+            ["steer", "--conf", "spark.barograph.query.level=1"],
+            "spark.barograph.query.level is read when a query is started: give query.level to barograph.start",
+        ),
         (["decisions", "sim"], "no controller is or was attached to sim: 'barograph steer"),
         (["decisions", "--last", "x"], "--last must be a whole number"),
         (["freeze", "other"], "no driver is named 'other'"),

@@ -21,6 +21,7 @@ from barograph.config.declared import OPTIONS
 from barograph.config.flags import add_conf_flag, add_flags
 from barograph.config.option import STEER
 from barograph.config.sources import parse_conf
+from barograph.config.when_read import refuse_in_steer
 from barograph.control.attach import attach
 from barograph.control.recorded_decisions import RecordedDecisions
 from barograph.control.steered_start import warn_without_effect
@@ -42,10 +43,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     flags = {name: getattr(args, name, None) for name, option in OPTIONS.items() if STEER in option.commands}
-    config = resolve(args.config, parse_conf(args.conf), flags, command=STEER)
+    conf = parse_conf(args.conf)
+    config = resolve(args.config, conf, flags, command=STEER)
+    refuse_in_steer(conf)
     mode = args.mode or (config["mode"] if config.is_set("mode") else "advise")
     given = {"mode": mode, "policy": None if config["policy"] else DEFAULT}
-    config = resolve(args.config, parse_conf(args.conf), flags, given, command=STEER)
+    config = resolve(args.config, conf, flags, given, command=STEER)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the controller ends first
     engine, status = find_driver(args.driver)
     driver = identify(status["pid"])

@@ -29,7 +29,7 @@ def test_a_supervisor_that_could_not_be_served_is_closed_and_the_next_call_makes
         return SimpleNamespace(close=lambda: None)
 
     session = SimpleNamespace(sparkContext=SimpleNamespace(applicationId="app-1"))
-    monkeypatch.setattr(application, "_session", lambda: session)
+    monkeypatch.setattr(application, "session_of", lambda: session)
     monkeypatch.setattr(application, "_present", None)
     monkeypatch.setattr(application, "Supervisor", supervisor)
     with pytest.raises(OSError, match="Too many open files"):
