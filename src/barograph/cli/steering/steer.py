@@ -60,8 +60,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"-- policy {config['policy']} {does} {status['app']}; its history is {history}{frozen}", flush=True)
         decisions = RecordedDecisions(history)
         if config["history"] is not None:  # earlier decisions may be in it
-            for _ in decisions.new():
-                pass
+            decisions.skip()
         follow(decisions, False, args.format, lambda: driver is not None and alive(driver))
         print(f"-- {status['app']} has ended", flush=True)
     finally:

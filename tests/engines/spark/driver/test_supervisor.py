@@ -51,7 +51,8 @@ def test_each_part_of_a_close_is_done_whatever_became_of_the_others() -> None:
 
     def driver(error: Exception | None) -> Any:
         made: Any = SimpleNamespace(
-            left_limits=SimpleNamespace(lifts=True), node_release=part("nodes", error), endpoint=part("endpoint", error),
+            left_limits=SimpleNamespace(lifts=True),
+            node_release=part("nodes", error), endpoint=part("endpoint", error),
             _ending=[part(f"ending {k}", error).call for k in range(2)],
             queries=[part(f"query {k}", error) for k in range(2)],
             _upkeep=[part(f"upkeep {k}", error) for k in range(2)],

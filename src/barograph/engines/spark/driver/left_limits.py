@@ -55,8 +55,8 @@ class LeftLimits:
         self._seen_s: float | None = None
         self._silent_s = 0.0
         self.lifts = True
-        """False: limits stay whatever becomes of controllers, as in a run that measures a policy to its last row, and while the
-        driver ends."""
+        """False: limits stay whatever becomes of controllers, as in a run that measures a policy to its last row, and
+        while the driver ends."""
         self.lifted = ""
         """Why limits are lifted; empty if they are not, or if a controller has sent a plan since."""
 
