@@ -53,8 +53,9 @@ def start(
     ``configure`` adds; other processes see the query with ``barograph status``.
 
     policy: also steer it, by a controller in a process of its own, which ends with this one; without a policy the query
-    is only kept alive. mode: ``act``, or ``advise``: decisions are recorded and nothing is changed. history: a folder
-    for decisions. A controller steers all queries of its driver: others are started with the same policy and mode.
+    is only kept alive. mode: ``act``, or ``advise``: decisions are recorded and nothing is changed. A line on standard
+    error says how to look at them. history: a folder for decisions. A controller steers all queries of its driver:
+    others are started with the same policy and mode.
     level, desired_nodes, minimum_nodes: its priority (1 is highest) and what policies that share out whole nodes go by.
     limits: the least and the most instances of operators, as in ``{"split": (1, 8)}``; None for no bound.
     options: those of queries and controllers by name (``"guards.cooldown": "30s"``), and those of the policy by theirs.
@@ -74,6 +75,7 @@ def start(
     from barograph.priority.declared_triggers import DeclaredTriggers
     from barograph.priority.service import priorities_of, serve
     from barograph.submit.hooks import say_left_out_of_session
+    from barograph.submit.steered_line import say_steered
 
     given: dict[str, object] = {"policy": policy, "mode": mode, "history": history}
     given |= {"query.level": level, "query.desired-nodes": desired_nodes, "query.minimum-nodes": minimum_nodes}
@@ -86,6 +88,8 @@ def start(
     supervisor = supervisor_of_session(serve, spark)
     say_left_out_of_session(spark)
     query = start_query(supervisor, build, config, checkpoint, of_policy)
+    if config["policy"] is not None:
+        say_steered(config["policy"], config["mode"])
     if triggers:
         priorities_of(supervisor).watch(query.topology, triggers)
     return query

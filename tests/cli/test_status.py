@@ -16,7 +16,7 @@ def status(age_s: float | None, deaths: int = 0, because: str = "") -> dict[str,
         "latency_ms": None, "latency_record_ms": None, "by_node": {"node-1": ["source/0"]}, "restarts": [],
         "age_s": age_s,
     }  # fmt: skip
-    head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False, "controllers": []}
+    head = {"app": "a", "master": "m", "run": "", "pid": 1, "frozen": False, "controllers": [], "limits_lifted": None}
     return {**head, "nodes": [node], "topologies": [topology]}
 
 
@@ -34,6 +34,12 @@ def test_old_figures_are_marked_with_their_age() -> None:
 def test_controllers_are_named() -> None:
     found = {**status(0.2), "controllers": [{"policy": "adaptive", "mode": "act"}, {"policy": "liu", "mode": "advise"}]}
     assert table(found).splitlines()[1:3] == ["  policy adaptive acts", "  policy liu advises"]
+
+
+def test_limits_that_no_controller_keeps_are_said_to_be_lifted() -> None:
+    found = {**status(0.2), "limits_lifted": "the controller was detached: CPU limits are lifted"}
+    assert table(found).splitlines()[1] == "  LIMITS LIFTED: the controller was detached: CPU limits are lifted"
+    assert "LIFTED" not in table(status(0.2))
 
 
 def test_a_node_that_instances_avoid_is_marked() -> None:

@@ -1,5 +1,6 @@
 """``barograph.start`` goes by its arguments, then the session's keys, then barograph.toml, then the defaults."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -26,6 +27,7 @@ from barograph.model import BadInput
 from barograph.priority import RateTrigger, service
 from barograph.priority.declared_triggers import DeclaredTriggers
 from barograph.submit import hooks
+from barograph.submit.steered_line import said_elsewhere
 
 
 class Session:
@@ -129,6 +131,28 @@ def test_a_policy_attaches_a_controller(started: dict[str, Any], monkeypatch: py
     assert started["recovery"] is None, "what only advises does not change the length of epochs"
     barograph.start(build, policy="adaptive", mode="advise", options={"recovery": "20s"})
     assert started["recovery"] == Recovery(recovery_s=20.0)
+
+
+def test_a_line_says_once_that_a_policy_is_at_work_and_how_to_look(
+    started: dict[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """A notebook shows what is on standard error, and sets up no logging."""
+    watch_attaching(monkeypatch)
+    monkeypatch.setattr(hooks, "_said", set())
+    barograph.start(build)
+    assert started["options"] == QueryOptions() and capsys.readouterr().err == ""
+    with caplog.at_level("INFO", "barograph"):
+        for _ in range(2):
+            barograph.start(build, policy="adaptive", mode="advise")
+    look = f"look with: barograph decisions {os.getpid()}"
+    assert capsys.readouterr().err == f"barograph: adaptive advises; {look}\n"
+    assert caplog.messages == [f"adaptive advises; {look}"]
+    said_elsewhere("liu", "act")  # as barograph submit does
+    barograph.start(build, policy="liu", mode="act")
+    assert capsys.readouterr().err == ""
+    barograph.start(build, policy="adaptive")
+    assert capsys.readouterr().err == f"barograph: adaptive acts; {look}\n"
 
 
 def test_an_option_that_the_policy_does_not_use_is_warned_of(

@@ -58,6 +58,7 @@ def _found(wanted: str | None) -> list[dict[str, Any]]:
 def table(status: dict[str, Any]) -> str:
     lines = [f"{status['app']}  {status['master']}  pid {status['pid']}" + ("  FROZEN" if status["frozen"] else "")]
     lines += [f"  policy {c['policy']} {'acts' if c['mode'] == 'act' else 'advises'}" for c in status["controllers"]]
+    lines += [f"  LIMITS LIFTED: {status['limits_lifted']}"] if status["limits_lifted"] else []
     for t in status["topologies"]:
         lines.append(
             f"  {t['name']}: {t['doing']}, epoch {t['epoch']}, in {_number(t['in_rows_s'])}/s, "

@@ -51,7 +51,7 @@ class AttachedController:
         self.close()
 
     def close(self) -> None:
-        """End the controller; topologies go on with the last plan."""
+        """End the controller; topologies go on with the last plan, without its CPU limits."""
         with _lock:
             if _here.get(Path(self.config.socket)) is self:
                 del _here[Path(self.config.socket)]
@@ -110,7 +110,7 @@ def attach_controller(config: ControllerConfig, file: Path) -> AttachedControlle
     chosen = settings_of_environment().level is not None
     request = {
         "do": "attach", "policy": config.policy, "mode": config.mode, "history": config.history,
-        "log": "" if chosen else str(file), "pid": os.getpid(),
+        "log": "" if chosen else str(file), "pid": os.getpid(), "cycle_s": config.cycle_s,
     }  # fmt: skip
     number = int(_ask(Path(config.socket), request))
     try:

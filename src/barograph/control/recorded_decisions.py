@@ -36,6 +36,11 @@ class RecordedDecisions:
         self._after = 0
         self._decisions = NotableDecisions()
 
+    def skip(self) -> None:
+        """Leave out what is recorded already."""
+        for _ in self.new():
+            pass
+
     def new(self) -> Iterator[RecordedDecision]:
         """Those that were recorded since the last call."""
         if not listed(self.folder):

@@ -60,6 +60,7 @@ def prepare(options: SubmitOptions) -> None:
     from barograph.submit.noted_writers import note_calls
     from barograph.submit.own_queries import OwnQueries
     from barograph.submit.session_settings import add_to_sessions
+    from barograph.submit.steered_line import said_elsewhere
     from barograph.submit.streams import show_kept
     from barograph.submit.told_decisions import ToldDecisions
 
@@ -72,6 +73,7 @@ def prepare(options: SubmitOptions) -> None:
         if chosen != options.usual and chosen not in others:
             others.append(chosen)
             say(f"the program's own settings choose the policy {chosen}, not {options.usual}")
+        said_elsewhere(chosen, options.mode)
         query = barograph.start(started, checkpoint, policy=chosen, mode=options.mode, session=session)
         if settings_of_environment().level is None:  # with a level, the controllers' own logs are on standard error
             told.begin()

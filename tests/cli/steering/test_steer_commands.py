@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from tests.control.test_process import Cluster, wait_until
 
 from barograph.cli.main import main
 from barograph.cli.steering.decisions import chosen_controller
-from barograph.control.attach import attach_controller
+from barograph.control.attach import AttachedController, attach_controller
 from barograph.control.process import ControllerConfig
 from barograph.engines.spark.folders import state_folder
+from barograph.history.read import last_number
 
 pytestmark = pytest.mark.limit(300)
 
@@ -107,6 +109,29 @@ def test_decisions_are_followed(driver: ServedCluster, tmp_path: Path) -> None:
         assert len(set(numbers)) == 6 and all("  adaptive  t: " in line for line in numbers)
         driver.close()
         assert follow.wait(60) == 0, "it ends with the driver"
+
+
+def test_the_controller_that_begins_to_act_is_followed(driver: ServedCluster, tmp_path: Path) -> None:
+    def attached(mode: str, policy: str, history: Path) -> AttachedController:
+        config = ControllerConfig(
+            str(driver.path), str(history), str(tmp_path / f"beat-{policy}"), policy, cycle_s=0.3, mode=mode,
+            release_after_s=None,
+        )  # fmt: skip
+        return attach_controller(config, tmp_path / f"log-{policy}")
+
+    used, other = tmp_path / "used", tmp_path / "other"
+    with attached("act", "even", used):
+        wait_until(lambda: last_number(used) >= 2)
+    with attached("advise", "adaptive", other), started("decisions", "sim", "--follow", "--all") as follow:
+        assert follow.stdout is not None
+        lines = iter(follow.stdout.readline, "")
+        assert "  adaptive  t: " in next(lines)
+        with attached("act", "liu", used):
+            assert "--- policy liu (act) from now on ---\n" in islice(lines, 100), "those of adaptive come before"
+            assert [next(lines).split()[2] for _ in range(3)] == ["liu"] * 3, "not what its history had before"
+        assert "--- policy adaptive (advise) from now on ---\n" in islice(lines, 100)
+        driver.close()
+        assert follow.wait(60) == 0
 
 
 def test_freeze_and_thaw(driver: ServedCluster, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,6 +63,24 @@ def test_a_controller_whose_keeper_is_gone_does_not_count() -> None:
     assert [c["attached"] for c in known.table()] == [False, True]
 
 
+def test_it_is_known_when_the_one_that_acts_left_in_order() -> None:
+    now_s = [5.0]
+    known = AttachedControllers(clock=lambda: now_s[0])
+    assert (known.acting(), known.left_s) == (None, None)
+    known.detach(known.verb(request("advise")))
+    assert known.left_s is None, "it ordered nothing"
+    first = known.verb({**request("act"), "cycle_s": 300})
+    acting = known.acting()
+    assert acting is not None and (acting.number, acting.cycle_s) == (first, 300.0)
+    known.detach(first)
+    assert (known.acting(), known.left_s) == (None, 5.0)
+    now_s[0] = 9.0
+    known.detach(first)
+    assert known.left_s == 5.0, "it was gone already"
+    known.verb(request("act"))
+    assert known.left_s is None
+
+
 def test_only_the_last_of_those_that_ended_are_kept() -> None:
     known = AttachedControllers()
     for _ in range(30):
@@ -78,6 +96,7 @@ def test_only_the_last_of_those_that_ended_are_kept() -> None:
         ({**request("act"), "pid": "1"}, "pid must be a whole number"),
         ({**request("act"), "pid": 2**22 + 1}, "is not there"),
         ({**request("act"), "policy": 3}, "must be texts"),
+        ({**request("act"), "cycle_s": "2s"}, "cycle_s must be a number"),
         (request("watch"), "the mode must be act or advise"),
         ({"do": "detach"}, "number must be a whole number"),
     ],

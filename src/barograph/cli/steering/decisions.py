@@ -2,7 +2,8 @@
 
     barograph decisions                   of the only driver on this machine
     barograph decisions DRIVER            of one, by the name of its cluster or application, its process id or socket
-    barograph decisions DRIVER --follow   and each further decision as it is made, until Ctrl-C or the driver's end
+    barograph decisions DRIVER --follow   and each further decision as it is made, until Ctrl-C or the driver's end;
+                                          if another controller begins to act, those of that one
     barograph decisions DRIVER --all      also cycles that changed nothing, and decisions that are the same again
 
 They come from the history of the controller that acts; of the latest other one if none acts. A decision ends with
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         for decision in shown if args.last is None else shown[max(0, len(shown) - int(args.last)) :]:
             print(line_of(decision, args.format), flush=True)
         if args.follow:
-            follow(decisions, args.all, args.format, lambda: _answers(engine))
+            _follow_controllers(engine, chosen, decisions, args.all, args.format)
     finally:
         engine.close()
     return 0
@@ -65,19 +66,48 @@ def follow(decisions: RecordedDecisions, every: bool, form: str, goes_on: Callab
     more = True
     while more:
         more = goes_on()  # before the last look, so that no decision is left out
-        for decision in decisions.new():
-            if every or decision.notable:
-                print(line_of(decision, form), flush=True)
+        _show_new(decisions, every, form)
         if more:
             time.sleep(_LOOK_S)
 
 
-def _answers(engine: RemoteEngine) -> bool:
+def _follow_controllers(
+    engine: RemoteEngine, chosen: dict[str, Any], decisions: RecordedDecisions, every: bool, form: str
+) -> None:
+    """The same of the controller that would be chosen now, which may be another one later, until the driver is gone."""
+    while True:
+        known = _controllers(engine)
+        _show_new(decisions, every, form)
+        if known is None:
+            return
+        now = chosen_controller(known) or chosen
+        if now["number"] != chosen["number"]:
+            if now["history"] != chosen["history"]:
+                decisions = RecordedDecisions(place_of(now["history"]))
+                decisions.skip()  # of an earlier controller
+            chosen = now
+            print(_switch_line(now, form), flush=True)
+        time.sleep(_LOOK_S)
+
+
+def _show_new(decisions: RecordedDecisions, every: bool, form: str) -> None:
+    for decision in decisions.new():
+        if every or decision.notable:
+            print(line_of(decision, form), flush=True)
+
+
+def _controllers(engine: RemoteEngine) -> list[dict[str, Any]] | None:
+    """None if the driver does not answer."""
     try:
-        engine.controllers()
+        return engine.controllers()
     except (ConnectionError, TimeoutError):
-        return False
-    return True
+        return None
+
+
+def _switch_line(controller: dict[str, Any], form: str) -> str:
+    if form == "json":
+        return json.dumps({key: controller[key] for key in ("policy", "mode", "history")})
+    return f"--- policy {controller['policy']} ({controller['mode']}) from now on ---"
 
 
 def line_of(decision: RecordedDecision, form: str) -> str:

@@ -5,9 +5,10 @@
     barograph steer DRIVER --policy adaptive --act      let the policy change instances, places and CPU
 
 DRIVER is the name of its cluster or application, its process id or its socket. The command shows each decision as it is
-made and runs until Ctrl-C or the end of the driver; then the queries go on with the last plan. One controller at a time
-can act on a driver; any number can advise. 'barograph freeze' holds a driver, 'barograph decisions' shows decisions.
-Options come from flags, --conf KEY=VALUE, and barograph.toml of the working directory.
+made and runs until Ctrl-C or the end of the driver; then the queries go on with the last plan, but without its CPU
+limits. One controller at a time can act on a driver; any number can advise. 'barograph freeze' holds a driver, and
+'barograph decisions' shows decisions. Options come from flags, --conf KEY=VALUE, and barograph.toml of the working
+directory.
 """
 
 import argparse
@@ -62,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"-- policy {config['policy']} {does} {status['app']}; its history is {history}{frozen}", flush=True)
         decisions = RecordedDecisions(history)
         if config["history"] is not None:  # earlier decisions may be in it
-            for _ in decisions.new():
-                pass
+            decisions.skip()
         follow(decisions, False, args.format, lambda: driver is not None and alive(driver))
         print(f"-- {status['app']} has ended", flush=True)
     finally:

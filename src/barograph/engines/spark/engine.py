@@ -30,6 +30,7 @@ from barograph.engines.spark.orders.spark_refusals import enforceable, failed_re
 from barograph.engines.spark.query_control import WARM_S, QueryControl
 from barograph.engines.spark.tolerated import tolerated
 from barograph.model import (
+    Instance,
     MigrationMode,
     Node,
     Outcome,
@@ -251,6 +252,11 @@ class SparkEngine(QueryControl):
             begun = self.gates.rest(rests)
             self.holds_version = max(self.holds_version, plan.version or 0)
             return begun
+
+    def lift_limits(self) -> list[Instance]:
+        """Take away the CPU limits that a controller ordered. Returns the instances that were limited."""
+        with self._lock:  # a plan that fails takes limits back to what they were before it
+            return self.shares.lift()
 
     def enforce(self, way: str) -> None:
         """Hold instances to their limits in this way from now on: auto, cgroup, cooperative or off."""

@@ -96,6 +96,7 @@ class RunInProgress:
             seconds, endpoint = self.settings.seconds, self.supervisor.endpoint
             begun = self._begun_with()
             logs = self.settings.logs
+            self.supervisor.left_limits.lifts = False  # what is left is drained under the policy's limits too
             with steered(self.settings.steering, endpoint, self.start_ms, seconds, begun, self.say, logs) as steering:
                 self._watch(query)
             self.steered = steering.found

@@ -51,6 +51,7 @@ def test_each_part_of_a_close_is_done_whatever_became_of_the_others() -> None:
 
     def driver(error: Exception | None) -> Any:
         made: Any = SimpleNamespace(
+            left_limits=SimpleNamespace(lifts=True),
             node_release=part("nodes", error), endpoint=part("endpoint", error),
             _ending=[part(f"ending {k}", error).call for k in range(2)],
             queries=[part(f"query {k}", error) for k in range(2)],
@@ -63,7 +64,7 @@ def test_each_part_of_a_close_is_done_whatever_became_of_the_others() -> None:
     Supervisor.close(fine)
     ends = ["nodes", "endpoint", "ending 1", "ending 0", "query 0", "query 1", "upkeep 0", "upkeep 1"]
     assert done == ends
-    assert fine.endpoint is None and fine._ending == []
+    assert fine.endpoint is None and fine._ending == [] and not fine.left_limits.lifts
     done.clear()
     with pytest.raises(ConnectionError, match="the master is away"):
         Supervisor.close(driver(ConnectionError("the master is away")))

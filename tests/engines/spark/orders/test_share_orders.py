@@ -41,6 +41,46 @@ def test_what_could_not_be_sent_is_sent_with_the_next_plan() -> None:
     assert len(sent) == 2
 
 
+def test_only_limits_of_a_controller_are_lifted_and_shares_stay() -> None:
+    """A controller says from which state it made its plan, a plan by hand does not. The last order counts."""
+    sent: list[Shares] = []
+    orders = ShareOrders(sent.append)
+    orders.order(Plan(limits_pct={A: 50.0, B: 40.0}, shares_pct={A: 20.0, B: 10.0}, version=3))
+    orders.order(Plan(limits_pct={B: 30.0}))
+    assert orders.lift() == [A]
+    assert sent[-1] == {A: (100.0, 20.0), B: (30.0, 10.0)}
+    assert orders.lift() == [] and len(sent) == 3
+    orders.order(Plan(limits_pct={A: 50.0, B: 30.0}, version=4))
+    assert sent[-1] == {A: (50.0, 20.0), B: (30.0, 10.0)}
+    assert orders.lift() == [A, B]
+
+
+def test_limits_that_could_not_be_lifted_are_lifted_again() -> None:
+    sent: list[Shares] = []
+
+    def send(shares: Shares) -> None:
+        sent.append(shares)
+        if len(sent) == 2:
+            raise OSError("the gateway is gone")
+
+    orders = ShareOrders(send)
+    orders.order(Plan(limits_pct={A: 50.0}, version=1))
+    with pytest.raises(OSError, match="gateway"):
+        orders.lift()
+    assert orders.lift() == [A]
+    assert sent[-1] == {A: (100.0, 0.0)}
+
+
+def test_a_plan_that_failed_leaves_limits_to_those_who_ordered_them() -> None:
+    orders = ShareOrders(lambda _: None)
+    orders.order(Plan(limits_pct={A: 50.0, B: 40.0}, version=1))
+    orders.order(Plan(limits_pct={B: 40.0}))
+    before = orders.ordered
+    orders.order(Plan(limits_pct={A: 60.0, B: 60.0}, version=2))
+    orders.take_back(before)
+    assert orders.lift() == [A]
+
+
 def says(name: str, way: str, because: str = "") -> Executor:
     return Executor(name, "h", 4, 4, enforces=way, enforces_because=because)
 

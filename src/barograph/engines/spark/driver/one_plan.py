@@ -23,6 +23,11 @@ class OnePlan:
         self._lock = threading.Lock()
         self._began_s = 0.0
 
+    @property
+    def busy(self) -> bool:
+        """Whether a plan is being applied."""
+        return self._lock.locked()
+
     def __call__(self, plan: Plan) -> Outcome:
         if not self._lock.acquire(timeout=self._wait_s):
             took_s = self._clock() - self._began_s

@@ -27,6 +27,7 @@ def describe(supervisor: "Supervisor") -> dict[str, Any]:
         "run": supervisor.run_name,
         "pid": os.getpid(),
         "frozen": supervisor.frozen,
+        "limits_lifted": supervisor.left_limits.lifted or None,
         "controllers": [c for c in supervisor.controllers.table() if c["attached"]],
         "nodes": [_node(now, n) | _held_back(engine, n.name) | _enforcement(engine, n.name) for n in engine.nodes],
         "topologies": [

@@ -27,6 +27,7 @@ from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.epoch_bounds import EpochBounds
 from barograph.engines.spark.driver.hung_executors import HungExecutors
+from barograph.engines.spark.driver.left_limits import LeftLimits
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
@@ -92,6 +93,10 @@ class Supervisor:
         if engine is None:  # the session's settings are known to the plug-in, a file's are not
             self.engine.enforce(config["enforce"])
         judges: list[JudgesExecutors] = [Partitions(self.engine)]
+        self.left_limits = LeftLimits(
+            self.engine, self.controllers, lambda: self.steered_s, lambda: self.frozen, lambda: self._one_plan.busy,
+            gone_s=STEERED_S,
+        )  # fmt: skip
         hung_after_s = config["executor.hung-after"]
         if hung_after_s is not None and self.engine.can_grow():
             judges.insert(0, HungExecutors(self.engine, run, hung_after_s))
@@ -103,6 +108,7 @@ class Supervisor:
                     "keeping up limits and orders": self.engine,
                     "bounding epochs": self.bounds,
                     "looking for grown topics": topics,
+                    "lifting limits that no controller keeps": self.left_limits,
                 }
             ),
             RegularUpkeep({"looking for hung and cut off executors": ExecutorWatch(self.engine, *judges)}),
@@ -223,6 +229,7 @@ class Supervisor:
     def close(self) -> None:
         """Stop serving, and stop every supervised query. Each part is done whatever became of those before it; then the
         last error is raised."""
+        self.left_limits.lifts = False  # its controllers end with it, and so do its queries
         with ExitStack() as parts:  # which does the last one first
             for upkeep in reversed(self._upkeep):
                 parts.callback(upkeep.close)
