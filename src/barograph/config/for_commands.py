@@ -1,5 +1,5 @@
-"""Options of commands alone: of ``barograph keep``, which starts a program again when it dies, and of the log lines that
-commands, controllers and clusters write to standard error."""
+"""Options of commands alone: of ``barograph keep``, which starts a program again when it dies, and of the log lines
+that commands, controllers and clusters write to standard error."""
 
 from barograph.config.option import EVERY, KEEP, Kind, Option, Scope
 
