@@ -2,9 +2,8 @@
 
 from typing import Any
 
+from barograph.config.for_commands import KEEPING, LOGS
 from barograph.config.for_controller import GUARDS, STEERING
-from barograph.config.for_keep import KEEPING
-from barograph.config.for_logs import LOGS
 from barograph.config.for_queries import QUERIES
 from barograph.config.for_runs import CLUSTERS, RUNS
 from barograph.config.option import Option

@@ -1,6 +1,7 @@
-"""Options of ``barograph keep``, which starts a program again when it dies."""
+"""Options of commands alone: of ``barograph keep``, which starts a program again when it dies, and of the log lines
+that commands, controllers and clusters write to standard error."""
 
-from barograph.config.option import KEEP, Kind, Option, Scope
+from barograph.config.option import EVERY, KEEP, Kind, Option, Scope
 
 KEEPING = (
     Option(
@@ -26,5 +27,18 @@ KEEPING = (
     Option(
         name="keep.end-within", kind=Kind.DURATION, scope=Scope.PROGRAM, commands=(KEEP,), default=30.0, least=0,
         meaning="a program that has not ended so long after SIGTERM or SIGINT was passed on is killed",
+    ),
+)  # fmt: skip
+
+LOGS = (
+    Option(
+        name="log-level", kind=Kind.CHOICE, scope=Scope.COMMAND, commands=(EVERY,),
+        choices=("debug", "info", "warning", "error"), unset="warning; a controller's own log: info", example="info",
+        meaning="least level of log lines on standard error; a command that reads no file of options has it from its "
+        "flag or from `BAROGRAPH_LOG_LEVEL`",
+    ),
+    Option(
+        name="log-format", kind=Kind.CHOICE, scope=Scope.COMMAND, commands=(EVERY,), default="text",
+        choices=("text", "json"), meaning="format of log lines",
     ),
 )  # fmt: skip
