@@ -9,10 +9,11 @@ import pytest
 from bench._interference.causes import Reading, Stopped, causes, run_queue_s_in, stopped_in
 from bench._interference.in_force import InForce, not_counted, ratios
 from bench._interference.places import by_index, limits_only, one_plan
-from bench.interference import B_INSTANCES, FIXED, PARALLELISM, bars
+from bench.interference import B_INSTANCES, FIXED, bars
 
 from barograph.engines.spark.bridge.reports import Executor
 from barograph.model import Instance, InstanceMetrics, Metrics, Outcome, Placement, Plan, Rescale, Slot
+from barograph.testing.local_cluster import PARALLELISM
 
 A0, B0, B1 = Instance("a", "split", 0), Instance("b", "split", 0), Instance("b", "split", 1)
 
