@@ -29,17 +29,7 @@ from barograph.engines.spark.orders.source_gates import SourceGates
 from barograph.engines.spark.orders.spark_refusals import enforceable, failed_restarts, impossible, restartable_part
 from barograph.engines.spark.query_control import WARM_S, QueryControl
 from barograph.engines.spark.tolerated import tolerated
-from barograph.model import (
-    Instance,
-    MigrationMode,
-    Node,
-    Outcome,
-    Placement,
-    Plan,
-    RefusalCode,
-    Slot,
-    Topology,
-)
+from barograph.model import Instance, MigrationMode, Node, Outcome, Placement, Plan, RefusalCode, Slot, Topology
 
 log = logging.getLogger(__name__)
 

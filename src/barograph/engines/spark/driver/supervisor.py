@@ -27,7 +27,7 @@ from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.epoch_bounds import EpochBounds
 from barograph.engines.spark.driver.hung_executors import HungExecutors
-from barograph.engines.spark.driver.left_limits import LeftLimits
+from barograph.engines.spark.orders.left_limits import LeftLimits
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
