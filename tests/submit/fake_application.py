@@ -12,8 +12,8 @@ from tests.engines.spark.query.fake_engine import FakeEngine
 from barograph.engines.spark.bridge.telemetry import EpochSeen
 from barograph.engines.spark.engine import SparkEngine
 from barograph.engines.spark.query.start.first_size import PARTITIONS, PLANNED
+from barograph.submit.jvm_deaths.main_deaths import Attached
 from barograph.submit.jvm_program import JvmProgram
-from barograph.submit.main_deaths import Attached
 
 ID = "6e7b1f0e-0000-4000-8000-0123456789ab"
 

@@ -7,8 +7,8 @@ from tests.submit.fake_application import Application, SeenEngine, error_of, run
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.start import first_size
 from barograph.engines.spark.query.start.first_size import PARTITIONS
+from barograph.submit.jvm_deaths.main_deaths import dead_query
 from barograph.submit.jvm_program import MainFailed
-from barograph.submit.main_deaths import dead_query
 
 LIMITS = RestartLimits(first_wait_s=0.001, longest_wait_s=0.002)
 LOST = "ExecutorLostFailure (executor 1 exited)"

@@ -6,8 +6,9 @@ import pytest
 from tests.polling import until
 from tests.submit.fake_application import Application, Streams
 
-from barograph.submit import jvm_program, unnoticed_ends
-from barograph.submit.unnoticed_ends import UnnoticedEnds
+from barograph.submit import jvm_program
+from barograph.submit.jvm_deaths import unnoticed_ends
+from barograph.submit.jvm_deaths.unnoticed_ends import UnnoticedEnds
 
 LOST = "ExecutorLostFailure (executor 1 exited)"
 

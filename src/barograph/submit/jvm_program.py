@@ -30,10 +30,10 @@ from barograph.engines.spark.tolerated import tolerated
 from barograph.model import BadInput
 from barograph.priority.service import serve
 from barograph.submit.hooks import say_new
-from barograph.submit.main_deaths import Attached, MainDeaths
+from barograph.submit.jvm_deaths.main_deaths import Attached, MainDeaths
+from barograph.submit.jvm_deaths.unnoticed_ends import UnnoticedEnds
 from barograph.submit.session_settings import settings_to_add
 from barograph.submit.settings import left_out
-from barograph.submit.unnoticed_ends import UnnoticedEnds
 from barograph.submit.users_errors import sentence_of_text
 
 log = logging.getLogger(__name__)
@@ -99,16 +99,16 @@ class JvmProgram:
         JvmEnded if there is no JVM any more."""
         deaths = MainDeaths(limits, self._attached_within, self._conf, self._closing.wait, self._say)
         while (text := self._died_of()) is not None:
-            verdict = deaths.judged(text, self._called_s, time.monotonic())
-            if (why := verdict.why) is not None:
+            after = deaths.judged(text, self._called_s, time.monotonic())
+            if (why := after.why) is not None:
                 if why.code is GiveUpCode.NEVER_FITS:  # Java's stack trace says nothing more
-                    raise MainFailed(f"barograph submit: {ended_by(verdict.topology, MainFailed(), why)}")
+                    raise MainFailed(f"barograph submit: {ended_by(after.topology, MainFailed(), why)}")
                 self._say(f"{self._main} is not called again: {why.text}")
                 raise MainFailed(_told(text))
             self._stop_queries()
-            wait = f" in {verdict.wait_s:.0f} s" if verdict.wait_s else ""
-            self._say(f"a query ended: {verdict.death.text}; {self._main} is called again{wait}")
-            self._closing.wait(verdict.wait_s)
+            wait = f" in {after.wait_s:.0f} s" if after.wait_s else ""
+            self._say(f"a query ended: {after.death.text}; {self._main} is called again{wait}")
+            self._closing.wait(after.wait_s)
 
     def close(self) -> None:
         self._closing.set()

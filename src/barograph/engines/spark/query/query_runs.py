@@ -61,8 +61,7 @@ class QueryRuns:
         self.restarts: list[Restart] = []
         self.progress: deque[str] = deque(maxlen=PROGRESS_KEPT)
         self.doing, self.stopping = "running", threading.Event()
-        self._deaths = PostMortem(engine, limits)
-        self._patience = Patience(engine.lives, self.stopping.wait, limits)
+        self._deaths, self._patience = PostMortem(engine, limits), Patience(engine.lives, self.stopping.wait, limits)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
         self._first_size = FirstSize(engine, self.stopping.wait, size)

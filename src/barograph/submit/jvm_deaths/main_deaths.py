@@ -44,7 +44,7 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class NextCall:
     """topology: the query that died; empty where the error does not name it. why: main is not called again for this
     reason; None: it is, after wait_s."""
 
@@ -79,7 +79,7 @@ class MainDeaths:
         self._sizes: dict[str, FirstSize] = {}
         self._partitions: int | None = None  # as set in the session for queries that did not fit
 
-    def judged(self, text: str, called_s: float, died_s: float) -> Verdict:
+    def judged(self, text: str, called_s: float, died_s: float) -> NextCall:
         """text: what main threw. called_s: when it was called. May wait for seats."""
         topology, run = dead_query(text)
         lacks_seats = diagnose(text, died_s, None, ()).cause is Cause.SEATS
@@ -94,16 +94,16 @@ class MainDeaths:
             with tolerated(log, f"no number of instances was chosen for {topology}", Exception):
                 if self._fitted(topology, death, seen):
                     deaths.clear()
-                    return Verdict(topology, death)
+                    return NextCall(topology, death)
                 why = self._why_it_never_fits(topology, seen.engine)
         if (why := why or give_up(deaths, self._limits)) is not None:
-            return Verdict(topology, death, why)
+            return NextCall(topology, death, why)
         if seen is not None:
             with tolerated(log, f"seats for {topology} were not waited for", Exception):
                 patience_s, needed = self._limits.patience_s, death.needed_seats
                 await_room(seen.engine, topology, patience_s, self._stopping, self._say_once, needed)
-                return Verdict(topology, death)
-        return Verdict(topology, death, None, wait_s(deaths, self._limits))
+                return NextCall(topology, death)
+        return NextCall(topology, death, None, wait_s(deaths, self._limits))
 
     def _noted(self, topology: str, run: str, text: str, died_s: float, seen: Attached | None) -> Death:
         """A query that has committed an epoch since main was called begins its count again."""
