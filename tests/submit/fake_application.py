@@ -31,7 +31,7 @@ def error_of(name: str, run: str, cause: str) -> str:
     )
 
 
-class ThrownError(Py4JJavaError):
+class ThrownError(Py4JJavaError):  # type: ignore[misc]  # Py4J has no types
     def __init__(self, text: str) -> None:
         super().__init__("", SimpleNamespace(_target_id="o1", getCause=lambda: None, text=text))
 

@@ -45,7 +45,7 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class NextCall:
-    """topology: the query that died; empty where the error does not name it. why: main is not called again for this
+    """Of main, after a query died. topology: that query; empty where the error does not name it. why: main is not called again for this
     reason; None: it is, after wait_s."""
 
     topology: str
