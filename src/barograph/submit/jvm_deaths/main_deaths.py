@@ -45,8 +45,8 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class NextCall:
-    """Of main, after a query died. topology: that query; empty where the error does not name it. why: main is not called again for this
-    reason; None: it is, after wait_s."""
+    """Of main, after a query died. topology: that query; empty where the error does not name it. why: main is not
+    called again for this reason; None: it is, after wait_s."""
 
     topology: str
     death: Death
