@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both applications, by the compiler that compiles the plug-in."""
+    """All applications, by the compiler that compiles the plug-in."""
     spec = importlib.util.spec_from_file_location("compile", ROOT / "jvm" / "compile.py")
     assert spec is not None and spec.loader is not None
     compiler = importlib.util.module_from_spec(spec)
@@ -67,6 +67,10 @@ def test_an_application_in_scala_is_seen_steered_and_called_again(
         assert "did not get in" not in program.said
         assert program.end() != 0
     assert live_runs() == ()
+    assert_every_word_is_counted(checkpoint)
+
+
+def assert_every_word_is_counted(checkpoint: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(SCALA / "counted_words.py"), str(checkpoint)], env=python_environment(),
         capture_output=True, text=True, timeout=300, check=False,
@@ -75,6 +79,62 @@ def test_an_application_in_scala_is_seen_steered_and_called_again(
     verdict = json.loads(done.stdout.splitlines()[-1])
     assert verdict["rows"] > 1000
     assert verdict["wrong"] == {}
+
+
+@pytest.mark.limit(1500)
+def test_two_queries_of_which_main_awaits_any_go_on_after_a_lost_executor(
+    jar: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoints = [tmp_path / "first", tmp_path / "second"]
+    segments = encode(Load.parse("constant 300").schedule(900.0).segments)
+    words = ["--workloads", "--act", "--nodes", "2", "--seats", "12", "--conf", "spark.sql.shuffle.partitions=2"]
+    words += ["--class", "counts.Two", str(jar), *map(str, checkpoints), segments]
+
+    def committed() -> list[int]:
+        return [last_committed_epoch(checkpoint) or 0 for checkpoint in checkpoints]
+
+    def both_read() -> bool:
+        return sorted(t["name"] for t in topologies(capsys) if (t.get("in_rows_s") or 0) > 0) == ["first", "second"]
+
+    def both_commit(driver: RemoteEngine) -> bool:
+        if all(now > then for now, then in zip(committed(), before, strict=True)):
+            return True
+        driver.apply(Plan(cuts=("first", "second")))
+        return False
+
+    with submitted(tmp_path, *words) as program:
+        program.settle(both_read, 300.0)
+        ((driver, _),) = reachable()
+        before = committed()
+        program.settle(lambda: both_commit(driver), 120.0)
+        lose_until(program, "counts.Two is called again", capsys)
+        program.settle(both_read, 120.0)
+        before = committed()
+        program.settle(lambda: both_commit(driver), 120.0)
+        assert program.end() != 0
+    assert live_runs() == ()
+    for checkpoint in checkpoints:
+        assert_every_word_is_counted(checkpoint)
+
+
+@pytest.mark.limit(1500)
+def test_an_application_with_sparks_own_partitions_starts_with_as_many_as_fit(
+    jar: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    segments = encode(Load.parse("constant 300").schedule(900.0).segments)
+    words = ["--workloads", "--nodes", "2", "--seats", "8"]
+    words += ["--class", "counts.Main", str(jar), str(checkpoint), segments]
+    with submitted(tmp_path, *words) as program:
+        program.settle(lambda: any((t.get("in_rows_s") or 0) > 0 for t in topologies(capsys)), 300.0)
+        ((driver, _),) = reachable()
+        program.settle(
+            lambda: last_committed_epoch(checkpoint) is not None or not driver.apply(Plan(cuts=(NAME,))), 120.0
+        )
+        assert program.said.count("counts.Main is called again") == 1, program.said[-4000:]
+        assert "it starts with" in program.said and "spark.sql.shuffle.partitions=" in program.said
+        assert driver.observe().topology(NAME).operator(STATEFUL).parallelism <= 12
+        assert program.end() != 0
 
 
 def moved_and_scaled(program: Submitted, driver: RemoteEngine) -> None:

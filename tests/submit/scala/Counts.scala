@@ -1,9 +1,11 @@
-// An application as a user writes it: it counts words with transformWithState, which only Scala and Java have.
+// Applications as users write them: they count words with transformWithState, which only Scala and Java have. The first
+// has one query, the other two, and waits for any of them.
 package counts
 
 import org.apache.spark.sql.{Encoders, SparkSession}
 import org.apache.spark.sql.functions.{explode, split}
-import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TTLConfig, TimeMode, TimerValues, Trigger, ValueState}
+import org.apache.spark.sql.streaming.{
+  OutputMode, StatefulProcessor, StreamingQuery, TTLConfig, TimeMode, TimerValues, Trigger, ValueState}
 
 class Counter extends StatefulProcessor[String, String, (String, Long)] {
   @transient private var count: ValueState[Long] = _
@@ -18,16 +20,27 @@ class Counter extends StatefulProcessor[String, String, (String, Long)] {
   }
 }
 
-object Main {
-  def main(args: Array[String]): Unit = {
+object Counts {
+  def start(name: String, checkpoint: String, segments: String): StreamingQuery = {
     val spark = SparkSession.builder().appName("ScalaCounts").getOrCreate()
     import spark.implicits._
     val lines = spark.readStream.format("org.apache.spark.barograph.ReplaySource")
-      .option("partitions", "2").option("segments", args(1)).load()
+      .option("partitions", "2").option("segments", segments).load()
     val words = lines.repartition(2).select(explode(split($"value", " ")).as("word")).as[String]
     val counts = words.groupByKey(word => word).transformWithState(new Counter, TimeMode.None(), OutputMode.Update())
-    val query = counts.writeStream.outputMode("update").format("console")
-      .option("checkpointLocation", args(0)).queryName("counts").trigger(Trigger.RealTime("5 seconds")).start()
-    query.awaitTermination()
+    counts.writeStream.outputMode("update").format("console")
+      .option("checkpointLocation", checkpoint).queryName(name).trigger(Trigger.RealTime("5 seconds")).start()
+  }
+}
+
+object Main {
+  def main(args: Array[String]): Unit = Counts.start("counts", args(0), args(1)).awaitTermination()
+}
+
+object Two {
+  def main(args: Array[String]): Unit = {
+    val first = Counts.start("first", args(0), args(2))
+    Counts.start("second", args(1), args(2))
+    first.sparkSession.streams.awaitAnyTermination()
   }
 }

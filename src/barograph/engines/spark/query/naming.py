@@ -1,4 +1,4 @@
-"""How a user names an operator: one call at the end of that part of the query."""
+"""How a user names an operator: one call at the end of that part of the query. And how a query is called."""
 
 from typing import TYPE_CHECKING
 
@@ -6,6 +6,11 @@ from barograph.model.checks import require_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+def topology_name(query: str | None, query_id: str) -> str:
+    """The planner's name of a query: a query without a name is known by its id."""
+    return query or f"query-{query_id[:8]}"
 
 
 def named(frame: "DataFrame", name: str) -> "DataFrame":

@@ -22,6 +22,7 @@ from barograph.engines.spark.query.failures.diagnosis import Death, GivenUp, Giv
 from barograph.engines.spark.query.failures.ownership import other_owner
 from barograph.engines.spark.query.failures.patience import Patience
 from barograph.engines.spark.query.failures.post_mortem import PostMortem, error_of
+from barograph.engines.spark.query.naming import topology_name
 from barograph.engines.spark.query.progress import progress_texts
 from barograph.engines.spark.query.repartition import RestartRequest, split_state
 from barograph.engines.spark.query.replayed import Restart, replayed
@@ -60,8 +61,7 @@ class QueryRuns:
         self.restarts: list[Restart] = []
         self.progress: deque[str] = deque(maxlen=PROGRESS_KEPT)
         self.doing, self.stopping = "running", threading.Event()
-        self._deaths = PostMortem(engine, limits)
-        self._patience = Patience(engine.lives, self.stopping.wait, limits)
+        self._deaths, self._patience = PostMortem(engine, limits), Patience(engine.lives, self.stopping.wait, limits)
         self._began_with = engine.living()[0]
         self._writers = WriterAhead(build, checkpoint)
         self._first_size = FirstSize(engine, self.stopping.wait, size)
@@ -71,7 +71,7 @@ class QueryRuns:
         self._requests = RequestedRestarts(engine, self)
         self.query = self._started(self._writers.take())
         try:
-            self.topology = str(self.query.name or f"query-{str(self.query.id)[:8]}")
+            self.topology = topology_name(self.query.name, str(self.query.id))
             require_kept_checkpoint(self.query)
             self._checkpoint = checkpoint_of(self.query)
             engine.keep_lease(self._checkpoint, True)

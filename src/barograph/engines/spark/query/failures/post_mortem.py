@@ -1,7 +1,7 @@
 """The deaths of a query's runs since its last committed epoch. It looks at the engine, and starts nothing."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -30,6 +30,11 @@ def error_of(dead: StreamingQuery, text: str) -> Exception:
     with tolerated(log, "Spark's exception is lost", Exception):
         return dead.exception() or RuntimeError(text)
     return RuntimeError(text)
+
+
+def planned_epochs(engine: SparkEngine, topology: str, runs: Collection[str]) -> list[int]:
+    """Epochs that these runs began. All but the last of a run are committed."""
+    return [e.epoch for e in engine.epochs(topology) if e.run in runs and e.planned_ms > 0]
 
 
 class PostMortem:
@@ -61,9 +66,9 @@ class PostMortem:
         if not_started is not None and not lost:
             death = diagnose_failed_start(not_started, died_s, self.was_up)
         else:
-            planned = self._planned(topology, {dead_run})
+            planned = planned_epochs(self._engine, topology, {dead_run})
             death = diagnose(text, died_s, max(planned, default=None), lost, self.was_up)
-        committed = max(self._planned(topology, self.runs), default=None)
+        committed = max(planned_epochs(self._engine, topology, self.runs), default=None)
         if committed != self._committed:  # an epoch was committed since the last death: the count starts again
             self._deaths.clear()
             self._committed = committed
@@ -73,10 +78,6 @@ class PostMortem:
         level = logging.INFO if death.needed_seats and not self.was_up else logging.WARNING
         log.log(level, "%s has died: %s; death %d since its last commit", topology, death.text, len(self._deaths))
         return death
-
-    def _planned(self, topology: str, runs: set[str]) -> list[int]:
-        """Epochs that these runs began. All but the last of them are committed."""
-        return [e.epoch for e in self._engine.epochs(topology) if e.run in runs and e.planned_ms > 0]
 
     def why_given_up(self) -> GivenUp | None:
         if not self.was_up:
