@@ -171,7 +171,7 @@ def _driver(now: Snapshot) -> Any:
     )
     driver: Any = SimpleNamespace(
         engine=engine, app="hostile", master="local", run_name="", frozen=False, queries=(),
-        bounds=SimpleNamespace(most_s={}), controllers=AttachedControllers(),
+        bounds=SimpleNamespace(most_s={}), controllers=AttachedControllers(), left_limits=SimpleNamespace(lifted=()),
         keep_nodes=lambda release=(), fetch=(): [*release, *fetch],
         spark=SimpleNamespace(
             streams=SimpleNamespace(active=()), sparkContext=context, _jvm=jvm, _jsparkSession=None,

@@ -1,7 +1,7 @@
 """How many instances the adaptive scaler gives an operator: what it needs, and what may be changed now."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,20 @@ class Need:
     @property
     def sure_pct(self) -> NDArray[np.float64]:
         return self._pct(self.sure_rows)
+
+    def over(self, count: int) -> "Need":
+        """The same work over another number of instances: evenly, but for the rows of one key that is known."""
+        if count == len(self.rows):
+            return self
+        parts = np.full(count, (1.0 - self.key_part) / count)
+        parts[0] += self.key_part
+
+        def divided(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+            found: NDArray[np.float64] = float(rows.sum()) * parts
+            return found
+
+        rows, sure_rows, lasting_rows = map(divided, (self.rows, self.sure_rows, self.lasting_rows))
+        return replace(self, rows=rows, sure_rows=sure_rows, lasting_rows=lasting_rows)
 
     def _pct(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         needed: NDArray[np.float64] = 100.0 * rows * (self.kappa_s or 0.0) / self.cycle_s

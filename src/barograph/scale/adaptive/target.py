@@ -154,7 +154,7 @@ def target_reason(
     shares_pct = float(sum(float(s.sum()) for s in shares.values()))
     quota = topology.quota_cpu_pct
     cut = 1.0 if quota is None else min(1.0, quota / max(shares_pct, 1e-9))
-    needs = {name: _over(need, len(shares[name])) for name, need in aim.needs.items()}
+    needs = {name: need.over(len(shares[name])) for name, need in aim.needs.items()}
     legs = _legs(needs, {name: cut * pct for name, pct in shares.items()}, aim.burst_pct, cut)
     model_s, path = path_p99_s(topology, legs)
     p99_s = aim.learned.p99_s(model_s)
@@ -282,22 +282,6 @@ def _more_help(
 ) -> bool:
     """Whether one instance more of an operator would shorten the p99 by a tenth."""
     need = needs[name]
-    wider = _over(need, len(need.rows) + 1)
+    wider = need.over(len(need.rows) + 1)
     better = {**legs, name: _leg(wider, np.full(len(wider.rows), need.limit_pct), 0.0)}
     return learned.p99_s(path_p99_s(topology, better)[0]) < 0.9 * p99_s
-
-
-def _over(need: Need, count: int) -> Need:
-    """The same work over another number of instances: evenly, but for the rows of one key that is known."""
-    if count == len(need.rows):
-        return need
-    parts = np.full(count, (1.0 - need.key_part) / count)
-    parts[0] += need.key_part
-
-    def divided(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = float(rows.sum()) * parts
-        return found
-
-    return replace(
-        need, rows=divided(need.rows), sure_rows=divided(need.sure_rows), lasting_rows=divided(need.lasting_rows)
-    )
