@@ -89,8 +89,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _as_conf(config: Config) -> list[tuple[str, str]]:
-    """The flags of options of sessions, queries and controllers, behind the user's own --conf: the later one holds. The policy
-    has a way of its own, by which it wins over the program's builder too."""
+    """The flags of options of sessions, queries and controllers, behind the user's own --conf: the later one holds. The
+    policy has a way of its own, by which it wins over the program's builder too."""
     settings = config.spark_settings((Scope.SESSION, Scope.QUERY, Scope.CONTROLLER))
     flags = [o for o in OPTIONS.values() if o.flag_name and config.place(o.name) == o.flag_name and o.name != "policy"]
     return [("--conf", f"{o.key_name}={settings[o.key_name]}") for o in flags if o.key_name]

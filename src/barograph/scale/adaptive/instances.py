@@ -1,7 +1,7 @@
 """How many instances the adaptive scaler gives an operator: what it needs, and what may be changed now."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray

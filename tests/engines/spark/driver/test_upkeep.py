@@ -13,9 +13,9 @@ from pyspark.errors import IllegalArgumentException
 
 from barograph.engines.spark.attached_controllers import AttachedControllers
 from barograph.engines.spark.bridge.reports import LastReport
-from barograph.engines.spark.orders.left_limits import LeftLimits
 from barograph.engines.spark.driver.supervisor import STEERED_S
 from barograph.engines.spark.driver.upkeep import ExecutorWatch, RegularUpkeep
+from barograph.engines.spark.orders.left_limits import LeftLimits
 from barograph.engines.spark.orders.share_orders import ShareOrders, Shares
 from barograph.model import Instance, Plan
 

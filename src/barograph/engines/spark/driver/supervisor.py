@@ -27,7 +27,6 @@ from barograph.engines.spark.driver.client import SOCKETS
 from barograph.engines.spark.driver.endpoint import Endpoint, Verb
 from barograph.engines.spark.driver.epoch_bounds import EpochBounds
 from barograph.engines.spark.driver.hung_executors import HungExecutors
-from barograph.engines.spark.orders.left_limits import LeftLimits
 from barograph.engines.spark.driver.one_plan import OnePlan
 from barograph.engines.spark.driver.partitions import Partitions
 from barograph.engines.spark.driver.status import describe
@@ -37,6 +36,7 @@ from barograph.engines.spark.executors.chosen import executors_of
 from barograph.engines.spark.executors.decommissions import Decommissions
 from barograph.engines.spark.executors.node_release import NodeRelease
 from barograph.engines.spark.folders import state_folder
+from barograph.engines.spark.orders.left_limits import LeftLimits
 from barograph.engines.spark.query.failures.diagnosis import RestartLimits
 from barograph.engines.spark.query.grown_topics import GrownTopics
 from barograph.engines.spark.query.query_options import QueryOptions
