@@ -143,10 +143,18 @@ def test_all_time_counts_but_waiting_for_a_core(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_kernel_tells_how_long_threads_wait_for_a_core() -> None:
     """More threads than cores, in a process of its own, so that Python's own lock is not what they wait for."""
-    busy = "import os\nfor _ in range(3): os.fork()\nend = time.monotonic() + 0.5\nwhile time.monotonic() < end: pass\n"
-    code = f"import time\nfrom bench.hostile import _waited_for_a_core_s as w\n{busy}os.write(1, f'{{w()}}\\n'.encode())"
-    cores = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-    told = subprocess.run([sys.executable, "-c", cores + code], capture_output=True, text=True, check=True).stdout
+    code = """
+import os, time
+from bench.hostile import _waited_for_a_core_s
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for _ in range(3):
+    os.fork()
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    pass
+os.write(1, f"{_waited_for_a_core_s()}\\n".encode())  # each line whole
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert max(map(float, told.split())) > 0.1
 
 
