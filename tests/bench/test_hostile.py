@@ -149,13 +149,13 @@ from bench.hostile import _waited_for_a_core_s
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 for _ in range(3):
     os.fork()
-end = time.monotonic() + 0.5
+end = time.monotonic() + 0.2
 while time.monotonic() < end:
     pass
 os.write(1, f"{_waited_for_a_core_s()}\\n".encode())  # each line whole
 """
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert max(map(float, told.split())) > 0.1
+    assert max(map(float, told.split())) > 0.05
 
 
 def test_an_input_that_takes_too_much_cpu_misses_the_bar(

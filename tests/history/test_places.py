@@ -58,6 +58,7 @@ def test_what_is_recorded_in_a_bucket_is_read_back_merged_and_bounded(service: S
     assert not (found / NAME).exists(), "its claim is given back"
 
 
+@pytest.mark.slow  # three seconds of the two minutes that unit tests may take
 def test_commands_read_it(service: S3Service, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
     place = service.place(bucket, "a/b")
     history = recorder(place)

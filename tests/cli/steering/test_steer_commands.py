@@ -99,6 +99,7 @@ def test_steer_advises_unless_told_to_act(driver: ServedCluster, capfd: pytest.C
     assert "  adaptive  t: " in capfd.readouterr().out, "also of a controller that has ended"
 
 
+@pytest.mark.slow  # three seconds; the test below follows them too, from one controller to the next
 def test_decisions_are_followed(driver: ServedCluster, tmp_path: Path) -> None:
     config = ControllerConfig(
         str(driver.path), str(tmp_path / "h"), str(tmp_path / "beat"), cycle_s=0.3, release_after_s=None

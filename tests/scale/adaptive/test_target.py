@@ -184,8 +184,8 @@ def followed_by(snapshots: list[Snapshot], rows: float, count: int) -> list[Snap
     return [*snapshots, *(replace(now, topology_metrics=metrics) for now in more)]
 
 
-@pytest.mark.parametrize("rows", [1000.0, 100.0])
-@pytest.mark.parametrize("target", [50.0, 200.0, 1000.0])
+@pytest.mark.parametrize("rows", [1000.0, pytest.param(100.0, marks=pytest.mark.slow)])  # half a second each
+@pytest.mark.parametrize("target", [50.0, pytest.param(200.0, marks=pytest.mark.slow), 1000.0])
 @pytest.mark.parametrize("part", [0.0, 0.03])
 def test_a_load_that_has_gone_is_not_judged(rows: float, target: float, part: float) -> None:
     """The error of the forecasts after a stop is no load: for twelve cycles it claimed a sixth of what had gone."""

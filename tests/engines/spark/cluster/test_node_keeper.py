@@ -74,7 +74,7 @@ def stop(leader: Process) -> None:
     until(lambda: state_of(leader) == STOPPED)
 
 
-@pytest.mark.parametrize("name", [MASTER, "node-1"])
+@pytest.mark.parametrize("name", [MASTER, pytest.param("node-1", marks=pytest.mark.slow)])
 def test_one_that_is_stopped_for_long_is_killed_and_started_again(
     name: str, leader: Process, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
