@@ -15,11 +15,12 @@ from barograph.engines.spark.cluster.node_status import executors_of
 from barograph.engines.spark.cluster.processes import kill, python_environment
 from barograph.engines.spark.cluster.runs import live_runs
 from barograph.engines.spark.driver.client import RemoteEngine, reachable
-from barograph.engines.spark.query.checkpoint import last_committed_epoch
+from barograph.engines.spark.query.checkpoint import committed_offsets, last_committed_epoch
 from barograph.model import Instance, Load, Placement, Plan, RefusalCode, Rescale, Slot
 from barograph.model.loads.schedule import encode
 
 SCALA = Path(__file__).with_name("scala")
+ENOUGH_ROWS = 1000
 NAME, STATEFUL = "counts", "transformwithstateexec"
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -64,10 +65,16 @@ def test_an_application_in_scala_is_seen_steered_and_called_again(
         program.settle(lambda: (topology().get("in_rows_s") or 0) > 0, 120.0)
         before = committed()
         program.settle(lambda: committed() > before or not driver.apply(Plan(cuts=(NAME,))), 120.0)
+        program.settle(lambda: has_read(checkpoint) or not driver.apply(Plan(cuts=(NAME,))), 240.0)
         assert "did not get in" not in program.said
         assert program.end() != 0
     assert live_runs() == ()
     assert_every_word_is_counted(checkpoint)
+
+
+def has_read(checkpoint: Path) -> bool:
+    """Enough to judge; a machine with other work on it takes longer."""
+    return sum(committed_offsets(checkpoint)) > ENOUGH_ROWS
 
 
 def assert_every_word_is_counted(checkpoint: Path) -> None:
@@ -77,7 +84,7 @@ def assert_every_word_is_counted(checkpoint: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     verdict = json.loads(done.stdout.splitlines()[-1])
-    assert verdict["rows"] > 1000
+    assert verdict["rows"] > ENOUGH_ROWS
     assert verdict["wrong"] == {}
 
 
@@ -111,6 +118,9 @@ def test_two_queries_of_which_main_awaits_any_go_on_after_a_lost_executor(
         program.settle(both_read, 120.0)
         before = committed()
         program.settle(lambda: both_commit(driver), 120.0)
+        program.settle(
+            lambda: all(map(has_read, checkpoints)) or not driver.apply(Plan(cuts=("first", "second"))), 240.0
+        )
         assert program.end() != 0
     assert live_runs() == ()
     for checkpoint in checkpoints:
