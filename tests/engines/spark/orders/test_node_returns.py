@@ -97,5 +97,28 @@ def test_what_is_held_back_is_told_with_the_time_that_is_left() -> None:
     assert node.returns.held_back() == {"ill": (2, 2 * COLD_S - 10.0)}
 
 
+def test_a_node_is_not_avoided_for_longer_because_all_nodes_lose_executors() -> None:
+    """As when something kills executors wherever they are."""
+    now_s, number = 1000.0, 3
+    returns, executors = NodeReturns(lambda: now_s), {"0": "a", "1": "b", "2": "c"}
+
+    def lose(node: str) -> float:
+        """Returns how long instances avoid the node then."""
+        nonlocal now_s, number
+        returns.look(executors, executors)
+        now_s += 5.0
+        gone = next(e for e, n in executors.items() if n == node)
+        del executors[gone]
+        returns.look(executors, executors)
+        executors[str(number)] = node
+        number += 1
+        return returns.wait_s(node)
+
+    for _ in range(4):
+        waits = [lose(node) for node in "abc"]
+    assert waits[-1] == COLD_S and max(waits) <= 2 * COLD_S
+    assert [lose("a"), lose("a"), lose("a")][-1] > 2 * COLD_S, "but for one that loses more than the others"
+
+
 def test_executors_of_the_first_look_are_not_new() -> None:
     assert NodeReturns(lambda: 0.0).look({"0": "well"}, ()) == set()

@@ -58,8 +58,11 @@ class NodeReturns:
             (self._seen or {}).pop(executor, None)
 
     def wait_s(self, node: str) -> float:
-        """How long a new executor of the node is there before instances return to it."""
-        return doubled_s(COLD_S, max(0, self._soon.get(node, 0) - 1), LONGEST_S)
+        """How long a new executor of the node is there before instances return to it. What all nodes have in common
+        says nothing against one of them: instances would only crowd on the others, and on the newest executors."""
+        nodes = {node, *self._soon, *(seen.node for seen in (self._seen or {}).values())}
+        common = min(self._soon.get(n, 0) for n in nodes) if len(nodes) > 1 else 0
+        return doubled_s(COLD_S, max(0, self._soon.get(node, 0) - common - 1), LONGEST_S)
 
     def held_back(self) -> dict[str, tuple[int, float]]:
         """Nodes that instances avoid for longer than usual: how many executors died soon in a row, and how many seconds
