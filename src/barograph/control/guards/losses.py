@@ -6,6 +6,7 @@ anything about the load, nor about the last change.
 
 from collections.abc import Sequence
 
+from barograph.engines.reduced import applied_part
 from barograph.model import Cycle, Instance, MigrationMode, Slot, Snapshot
 
 REPLACES_WORKERS = frozenset({MigrationMode.WORKER, MigrationMode.RESTART_APP})
@@ -28,4 +29,4 @@ def losses(history: Sequence[Cycle], now: Snapshot, since_s: float) -> dict[str,
 
 def _placement_after(cycle: Cycle) -> dict[Instance, Slot]:
     applied = cycle.outcome is not None and cycle.outcome.ok
-    return {**cycle.snapshot.placement.slots, **(cycle.plan.placement.slots if applied else {})}
+    return {**cycle.snapshot.placement.slots, **(applied_part(cycle).placement.slots if applied else {})}
